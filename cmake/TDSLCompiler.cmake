@@ -1,0 +1,70 @@
+# What the compiler's own libraries share: LLVM and MLIR 22.1 as the two shared libraries, no RTTI, no exceptions,
+# and one precompiled header with the MLIR headers that nearly every file reads.
+
+file(STRINGS ${CMAKE_SOURCE_DIR}/LLVM_VERSION TDSL_LLVM_VERSION LIMIT_COUNT 1)
+find_package(MLIR ${TDSL_LLVM_VERSION} REQUIRED CONFIG
+  PATHS /usr/lib/llvm-22/lib/cmake/mlir)
+find_package(LLVM ${TDSL_LLVM_VERSION} REQUIRED CONFIG
+  PATHS /usr/lib/llvm-22/lib/cmake/llvm)
+message(STATUS "Using MLIR ${LLVM_PACKAGE_VERSION} in ${MLIR_DIR}")
+
+list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+
+set(TDSL_INCLUDE_DIRS ${CMAKE_SOURCE_DIR}/include ${CMAKE_BINARY_DIR}/include)
+
+# The interface that every compiler library links: include paths and flags.
+add_library(tdsl_compiler_flags INTERFACE)
+target_include_directories(tdsl_compiler_flags INTERFACE ${TDSL_INCLUDE_DIRS})
+target_include_directories(tdsl_compiler_flags SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+target_compile_definitions(tdsl_compiler_flags INTERFACE ${LLVM_DEFINITIONS_LIST})
+target_compile_options(tdsl_compiler_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti -fno-exceptions -fvisibility-inlines-hidden>)
+
+# tdsl_pch: the precompiled MLIR headers, made once and reused by every library that asks for MLIR.
+file(WRITE ${CMAKE_BINARY_DIR}/pch/pch.cpp "")
+add_library(tdsl_pch OBJECT ${CMAKE_BINARY_DIR}/pch/pch.cpp)
+target_link_libraries(tdsl_pch PRIVATE tdsl_compiler_flags)
+target_compile_options(tdsl_pch PRIVATE $<$<CXX_COMPILER_ID:Clang>:-Xclang -fno-pch-timestamp>)
+target_precompile_headers(tdsl_pch PRIVATE
+  <memory> <optional> <string> <vector>
+  <mlir/IR/Builders.h> <mlir/IR/BuiltinAttributes.h> <mlir/IR/BuiltinOps.h> <mlir/IR/BuiltinTypes.h>
+  <mlir/IR/Dialect.h> <mlir/IR/Matchers.h> <mlir/IR/OpImplementation.h> <mlir/IR/PatternMatch.h>
+  <mlir/Interfaces/SideEffectInterfaces.h> <mlir/Interfaces/InferTypeOpInterface.h>
+  <mlir/Bytecode/BytecodeOpInterface.h> <mlir/Dialect/Func/IR/FuncOps.h> <mlir/Pass/Pass.h>
+  <mlir/Transforms/GreedyPatternRewriteDriver.h> <llvm/ADT/STLExtras.h> <llvm/ADT/TypeSwitch.h>
+  <llvm/Support/FormatVariadic.h>)
+
+# tdsl_add_library(Name SOURCES... [NO_MLIR] [DEPENDS targets...] [LINK_LIBS libs...])
+#
+# A static library of the compiler. With NO_MLIR it sees LLVM's support headers only and builds without the precompiled header.
+function(tdsl_add_library name)
+  cmake_parse_arguments(ARG "NO_MLIR" "" "DEPENDS;LINK_LIBS" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PUBLIC tdsl_compiler_flags ${ARG_LINK_LIBS})
+  if(ARG_NO_MLIR)
+    target_link_libraries(${name} PUBLIC LLVM)
+  else()
+    target_link_libraries(${name} PUBLIC MLIR LLVM)
+    target_precompile_headers(${name} REUSE_FROM tdsl_pch)
+    target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:Clang>:-Xclang -fno-pch-timestamp>)
+    add_dependencies(${name} tdsl_generated_headers)
+  endif()
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+endfunction()
+
+# tdsl_add_tool(name SOURCES... [LINK_LIBS libs...]): a program in build/bin.
+function(tdsl_add_tool name)
+  cmake_parse_arguments(ARG "" "" "LINK_LIBS" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE tdsl_compiler_flags ${ARG_LINK_LIBS} MLIR LLVM)
+  add_dependencies(${name} tdsl_generated_headers)
+  install(TARGETS ${name} RUNTIME DESTINATION bin)
+endfunction()
+
+# Every tablegen target of include/ adds itself to this one, so that any file may include any generated header.
+add_custom_target(tdsl_generated_headers)

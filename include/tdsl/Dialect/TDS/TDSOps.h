@@ -1,0 +1,59 @@
+//===- TDSOps.h - operations of the tds dialect -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TDSL_DIALECT_TDS_TDSOPS_H
+#define TDSL_DIALECT_TDS_TDSOPS_H
+
+#include "tdsl/Dialect/TDS/TDSDialect.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include <optional>
+#include <utility>
+
+namespace tdsl::tds {
+
+/// Marks the operations on elements: one meaning for scalars and, element by element, for tensors. Their tensor form has only
+/// operands of one shape, the result's.
+template <typename ConcreteType>
+class ElementwiseOp : public mlir::OpTrait::TraitBase<ConcreteType, ElementwiseOp> {};
+
+/// The element type of a tensor, or the type itself for a scalar.
+mlir::Type getElementType(mlir::Type type);
+
+/// `type` (scalar or tensor) with another element type.
+mlir::Type withElementType(mlir::Type type, mlir::Type element);
+
+/// The type that sums and products of `element` accumulate in: f32 for f16 and bf16, i32 for i8, u8 and i1, else the type itself.
+mlir::Type getAccumulatorType(mlir::Type element);
+
+/// Whether integers of this type are read as unsigned numbers (ui8 and i1).
+bool isUnsigned(mlir::Type element);
+
+/// The language's name of an element type: "f32", "u8", "bool", …
+llvm::StringRef getElementName(mlir::Type element);
+
+/// Size in bytes of one element in memory (1 for i1).
+int64_t getElementBytes(mlir::Type element);
+
+/// `index`, a value of type index in a body, as an affine expression of the `dims` (the block arguments of the body, in order), or nothing where
+/// it depends on anything else, as in a gather.
+std::optional<mlir::AffineExpr> getAffineIndex(mlir::Value index, mlir::ValueRange dims);
+
+} // namespace tdsl::tds
+
+#include "tdsl/Dialect/TDS/TDSInterfaces.h.inc"
+
+#define GET_OP_CLASSES
+#include "tdsl/Dialect/TDS/TDSOps.h.inc"
+
+#endif // TDSL_DIALECT_TDS_TDSOPS_H

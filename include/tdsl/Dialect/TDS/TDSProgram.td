@@ -1,0 +1,83 @@
+//===- TDSProgram.td - variables, gradients and kernels -*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TDSL_DIALECT_TDS_TDSPROGRAM_TD
+#define TDSL_DIALECT_TDS_TDSPROGRAM_TD
+
+include "tdsl/Dialect/TDS/TDSStructure.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+def TDS_VariableOp : TDS_Op<"variable", [Symbol]> {
+  let summary = "a tensor that lives between calls of the entries";
+  let description = [{
+    The order of the variables in the module is the order in the manifest. The first value comes from the entry `init`.
+
+    ```mlir
+    tds.variable @"net.fc1.w" param : tensor<784x256xf32>
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TDS_VariableRole:$role, TypeAttrOf<TDS_Tensor>:$type);
+  let assemblyFormat = "$sym_name $role `:` $type attr-dict";
+}
+
+def TDS_GradientOp : TDS_Op<"gradient", [Pure]> {
+  let summary = "derivatives of a scalar by tensors";
+  let description = [{
+    Result i is the derivative of `loss` by `wrt[i]`, along every path of the surrounding block from that value to the loss.
+    The pass `tds-differentiate` expands it into operations. Gradients of gradients work: they are expanded in order.
+
+    Constraints:
+    1. (gradient_c1) the loss is a rank-0 float tensor.
+    2. (gradient_c2) each result has the type of its `wrt`, a float tensor.
+
+    ```mlir
+    %dw, %db = tds.gradient %loss wrt %w, %b : tensor<f32> wrt tensor<4x8xf32>, tensor<8xf32>
+    ```
+  }];
+  let arguments = (ins 0DTensorOf<[F16, BF16, F32, F64]>:$loss, Variadic<TDS_TensorOf<[F16, BF16, F32, F64]>>:$wrt);
+  let results = (outs Variadic<TDS_TensorOf<[F16, BF16, F32, F64]>>:$gradients);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def TDS_KernelOp : TDS_Op<"kernel", [Pure, IsolatedFromAbove, SingleBlock]> {
+  let summary = "operations that run as one kernel";
+  let description = [{
+    The block arguments are the operands, in order. The body is made of `tds.generic`, `tds.contract`, `tds.scatter` and `tds.constant`; what it yields is written to memory,
+    everything else stays in registers. What the kinds allow (kernel_c1):
+
+    - `loop`: generics of one set of parallel extents. A tensor made in the kernel is read at the reader's own parallel indices. Generics with reduction extents
+      are evaluated serially for each point.
+    - `row`: the parallel extents of one generic with a reduction are the rows; the other generics are over the rows, or over the rows and then the
+      reduction extents (same extents). A tensor made in the kernel is read at the reader's own indices.
+    - `contract`: one `tds.contract`, and generics over its result's extents that read it at their own indices.
+    - `scatter`: one `tds.scatter`.
+
+    The attribute `schedule` is set by the schedule selection of a target, see docs/Passes.
+
+    ```mlir
+    %r = tds.kernel "loop" (%x) : (tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%a: tensor<4xf32>):
+      %y = tds.generic (%i) in (4) : tensor<4xf32> {
+        %e = tds.read %a[%i] : tensor<4xf32>
+        %f = tds.exp %e : f32
+        tds.yield %f : f32
+      }
+      tds.yield %y : tensor<4xf32>
+    }
+    ```
+  }];
+  let arguments = (ins StrAttr:$kind, Variadic<TDS_Tensor>:$inputs);
+  let results = (outs Variadic<TDS_Tensor>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$kind `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs) $body";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Block *getBlock() { return &getBody().front(); }
+  }];
+}
+
+#endif // TDSL_DIALECT_TDS_TDSPROGRAM_TD

@@ -1,0 +1,75 @@
+//===- ProgramOps.cpp - variables, gradients and kernels -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tdsl/Dialect/TDS/TDSOps.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace tdsl::tds;
+
+#define GET_OP_CLASSES
+#include "tdsl/Dialect/TDS/TDSOps.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// GradientOp
+//===----------------------------------------------------------------------===//
+
+ParseResult GradientOp::parse(OpAsmParser &parser, OperationState &result) {
+  OpAsmParser::UnresolvedOperand loss;
+  SmallVector<OpAsmParser::UnresolvedOperand> wrt;
+  Type lossType;
+  SmallVector<Type> wrtTypes;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseOperand(loss) || parser.parseKeyword("wrt") || parser.parseOperandList(wrt) ||
+      parser.parseOptionalAttrDict(result.attributes) || parser.parseColonType(lossType) ||
+      parser.parseKeyword("wrt") || parser.parseTypeList(wrtTypes) ||
+      parser.resolveOperand(loss, lossType, result.operands) ||
+      parser.resolveOperands(wrt, wrtTypes, loc, result.operands))
+    return failure();
+  result.addTypes(wrtTypes);
+  return success();
+}
+
+void GradientOp::print(OpAsmPrinter &printer) {
+  printer << " " << getLoss() << " wrt " << getWrt();
+  printer.printOptionalAttrDict((*this)->getAttrs());
+  printer << " : " << getLoss().getType() << " wrt " << getWrt().getTypes();
+}
+
+LogicalResult GradientOp::verify() {
+  if (getWrt().getTypes() != getGradients().getTypes())
+    return emitOpError("gives types that differ from those of its variables (gradient_c2)");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// KernelOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelOp::verify() {
+  Block *block = getBlock();
+  if (block->getArgumentTypes() != getInputs().getTypes())
+    return emitOpError("has block arguments of other types than its inputs");
+  auto yield = dyn_cast<YieldOp>(block->getTerminator());
+  if (!yield || yield.getOperandTypes() != getOutputs().getTypes())
+    return emitOpError("must end in a tds.yield of its outputs");
+  unsigned contracts = 0, scatters = 0;
+  for (Operation &op : block->without_terminator()) {
+    contracts += isa<ContractOp>(op);
+    scatters += isa<ScatterOp>(op);
+    if (!isa<GenericOp, ContractOp, ScatterOp, ConstantOp>(op))
+      return emitOpError("holds ") << op.getName() << ", expected generics, contracts, scatters and constants (kernel_c1)";
+  }
+  StringRef kind = getKind();
+  if (kind != "loop" && kind != "row" && kind != "contract" && kind != "scatter")
+    return emitOpError("has the unknown kind '") << kind << "' (kernel_c1)";
+  if (contracts != (kind == "contract" ? 1u : 0u) || scatters != (kind == "scatter" ? 1u : 0u))
+    return emitOpError("of kind '") << kind << "' holds " << contracts << " contracts and " << scatters
+                                    << " scatters (kernel_c1)";
+  return success();
+}

@@ -1,0 +1,113 @@
+//===- TDSDialect.cpp - registration and attribute checks of the tds dialect -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tdsl/Dialect/TDS/TDSDialect.h"
+#include "tdsl/Dialect/TDS/TDSOps.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Transforms/InliningUtils.h"
+
+using namespace mlir;
+using namespace tdsl::tds;
+
+#include "tdsl/Dialect/TDS/TDSDialect.cpp.inc"
+#include "tdsl/Dialect/TDS/TDSEnums.cpp.inc"
+#include "tdsl/Dialect/TDS/TDSInterfaces.cpp.inc"
+
+namespace {
+/// Every operation of the dialect is pure, so calls may be inlined anywhere.
+struct TDSInlinerInterface : public DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final { return true; }
+  bool isLegalToInline(Region *, Region *, bool, IRMapping &) const final { return true; }
+};
+} // namespace
+
+void TDSDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "tdsl/Dialect/TDS/TDSOps.cpp.inc"
+      >();
+  addInterfaces<TDSInlinerInterface>();
+}
+
+Operation *TDSDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
+  auto typed = dyn_cast<TypedAttr>(value);
+  if (!typed || typed.getType() != type)
+    return nullptr;
+  return ConstantOp::create(builder, loc, typed);
+}
+
+LogicalResult TDSDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  if (name != attr::kEntry && name != attr::kVjp)
+    return success();
+  auto function = dyn_cast<func::FuncOp>(op);
+  if (!function)
+    return op->emitOpError() << "attribute '" << name << "' belongs on a func.func";
+  if (name == attr::kVjp) {
+    if (!isa<FlatSymbolRefAttr>(attribute.getValue()))
+      return op->emitOpError() << "attribute 'tds.vjp' must name a function";
+    return success();
+  }
+  auto kind = dyn_cast<StringAttr>(attribute.getValue());
+  if (!kind || (kind != "step" && kind != "function" && kind != "init"))
+    return op->emitOpError() << "attribute 'tds.entry' must be \"step\", \"function\" or \"init\"";
+  auto checkEach = [&](unsigned count, auto getAttr, StringRef what, StringRef nameAttr) -> LogicalResult {
+    for (unsigned i = 0; i < count; ++i)
+      if (!getAttr(i, attr::kVariable) && !getAttr(i, nameAttr))
+        return op->emitOpError() << what << " " << i << " of an entry needs '" << nameAttr << "' or 'tds.variable'";
+    return success();
+  };
+  if (failed(checkEach(
+          function.getNumArguments(), [&](unsigned i, StringRef n) { return function.getArgAttr(i, n); }, "argument",
+          attr::kInput)))
+    return failure();
+  return checkEach(
+      function.getNumResults(), [&](unsigned i, StringRef n) { return function.getResultAttr(i, n); }, "result",
+      attr::kResult);
+}
+
+/// Checks an attribute of an argument or a result of type `type`.
+static LogicalResult verifyBoundaryAttribute(Operation *op, NamedAttribute attribute, Type type, StringRef what) {
+  StringRef name = attribute.getName();
+  if (name == attr::kVariable) {
+    auto symbol = dyn_cast<FlatSymbolRefAttr>(attribute.getValue());
+    if (!symbol)
+      return op->emitOpError() << "attribute 'tds.variable' must name a tds.variable";
+    auto variable = SymbolTable::lookupNearestSymbolFrom<VariableOp>(op, symbol);
+    if (!variable)
+      return op->emitOpError() << "'tds.variable' names " << symbol << ", which is not a tds.variable";
+    if (variable.getType() != type)
+      return op->emitOpError() << what << " has type " << type << ", its variable " << symbol << " has type "
+                               << variable.getType();
+    return success();
+  }
+  if (name == attr::kInput || name == attr::kResult || name == attr::kRole) {
+    if (!isa<StringAttr>(attribute.getValue()))
+      return op->emitOpError() << "attribute '" << name << "' must be a string";
+    return success();
+  }
+  if (name == attr::kDefault || name == attr::kDataAxis)
+    return success();
+  return op->emitOpError() << "unknown attribute '" << name << "'";
+}
+
+LogicalResult TDSDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned argument, NamedAttribute attribute) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!function)
+    return op->emitOpError() << "attribute '" << attribute.getName() << "' belongs on an argument of a function";
+  return verifyBoundaryAttribute(op, attribute, function.getArgumentTypes()[argument], "argument");
+}
+
+LogicalResult TDSDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned result, NamedAttribute attribute) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!function)
+    return op->emitOpError() << "attribute '" << attribute.getName() << "' belongs on a result of a function";
+  return verifyBoundaryAttribute(op, attribute, function.getResultTypes()[result], "result");
+}
