@@ -203,11 +203,6 @@ LogicalResult ScatterOp::verify() {
 // ReadOp and ApplyOp
 //===----------------------------------------------------------------------===//
 
-void ReadOp::build(OpBuilder &builder, OperationState &state, Value tensor, ValueRange indices, TypedAttr guard) {
-  build(builder, state, cast<RankedTensorType>(tensor.getType()).getElementType(), tensor, indices, guard,
-        /*clamped=*/UnitAttr());
-}
-
 LogicalResult ReadOp::verify() {
   RankedTensorType type = getTensorType();
   if (static_cast<int64_t>(getIndices().size()) != type.getRank())
@@ -225,7 +220,7 @@ LogicalResult ApplyOp::verify() {
   AffineMap map = getMap();
   if (map.getNumResults() != 1 || map.getNumSymbols() != 0 || map.getNumDims() != getOperands().size())
     return emitOpError("needs a map with one result, no symbols and ")
-           << getOperands().size() << " dimensions, got " << map << " (apply_c1)";
+           << getOperands().size() << " dimensions, got " << getMapAttr() << " (apply_c1)";
   return success();
 }
 

@@ -273,7 +273,7 @@ def TDS_CastOp : TDS_ElementwiseOp<"cast", [SameOperandsAndResultShape]> {
   let hasVerifier = 1;
 }
 
-def TDS_ConstantOp : TDS_Op<"constant", [Pure, ConstantLike]> {
+def TDS_ConstantOp : TDS_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["value", "result"]>]> {
   let summary = "a known scalar or tensor";
   let description = [{
     The value is a number attribute of the result's type for a scalar, a `dense` attribute of it for a tensor.

@@ -141,8 +141,9 @@ def TDS_ReadOp : TDS_Op<"read", [Pure,
     $tensor `[` $indices `]` (`guard` $guard^)? (`clamped` $clamped^)? attr-dict `:` type($tensor)
   }];
   let hasVerifier = 1;
-  let builders = [OpBuilder<(ins "::mlir::Value":$tensor, "::mlir::ValueRange":$indices,
-                                 CArg<"::mlir::TypedAttr", "{}">:$guard)>];
+  let builders = [OpBuilder<(ins "::mlir::Value":$tensor, "::mlir::ValueRange":$indices), [{
+    build($_builder, $_state, tensor, indices, /*guard=*/::mlir::TypedAttr(), /*clamped=*/false);
+  }]>];
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getTensorType() { return ::llvm::cast<::mlir::RankedTensorType>(getTensor().getType()); }
   }];
