@@ -373,6 +373,8 @@ struct Block {
   llvm::ArrayRef<Stmt *> stmts;
   Expr *value = nullptr; // the last expression, null when there is none
   SourceRange range;
+  /// Levels below, as Expr::height.
+  uint16_t height = 0;
 };
 
 //===----------------------------------------------------------------------===//
@@ -493,12 +495,10 @@ class ASTContext {
 public:
   llvm::BumpPtrAllocator arena;
 
-  template <typename T, typename... Args>
-  T *make(Args &&...args) {
+  template <typename T, typename... Args> T *make(Args &&...args) {
     return new (arena.Allocate<T>()) T(std::forward<Args>(args)...);
   }
-  template <typename T>
-  llvm::ArrayRef<T> copy(llvm::ArrayRef<T> items) {
+  template <typename T> llvm::ArrayRef<T> copy(llvm::ArrayRef<T> items) {
     T *out = arena.Allocate<T>(items.size());
     std::uninitialized_copy(items.begin(), items.end(), out);
     return llvm::ArrayRef<T>(out, items.size());

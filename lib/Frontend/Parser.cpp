@@ -1,0 +1,622 @@
+//===- Parser.cpp - Tokens, recovery and declarations -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ParserImpl.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace tdsl;
+using namespace tdsl::ast;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+using llvm::StringRef;
+using llvm::Twine;
+
+Parser::Parser(const SourceManager &sources, SourceManager::FileId file,
+               ASTContext &context, DiagnosticEngine &diags)
+    : sources(sources), file(file), context(context), diags(diags),
+      lexer(sources, file, diags, context.arena),
+      previousEnd(sources.getLoc(file, 0)) {}
+
+//===----------------------------------------------------------------------===//
+// Tokens
+//===----------------------------------------------------------------------===//
+
+const Token &Parser::peek(unsigned n) {
+  while (ahead.size() <= n)
+    ahead.push_back(lexer.next());
+  return ahead[n];
+}
+
+Token Parser::consume() {
+  Token token = peek();
+  if (token.kind != Tok::Eof) {
+    ahead.erase(ahead.begin());
+    previousEnd = token.range.end;
+  }
+  return token;
+}
+
+bool Parser::accept(Tok kind) {
+  if (!at(kind))
+    return false;
+  consume();
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Errors and recovery
+//===----------------------------------------------------------------------===//
+
+DiagBuilder Parser::error(Diag kind, SourceRange range) {
+  DiagBuilder builder(silent || aborted ? nullptr : &diags, kind, range);
+  silent = true;
+  return builder;
+}
+
+std::string Parser::describeCurrent() {
+  const Token &token = peek();
+  switch (token.kind) {
+  case Tok::Ident:
+  case Tok::Int:
+  case Tok::Float: {
+    StringRef text = token.text.take_front(40);
+    return ("`" + text + (text.size() < token.text.size() ? "…`" : "`")).str();
+  }
+  default:
+    return describe(token.kind).str();
+  }
+}
+
+SourceRange Parser::missingRange() {
+  const Token &token = peek();
+  if (token.afterNewline || token.kind == Tok::Eof)
+    return {previousEnd, previousEnd};
+  return token.range;
+}
+
+void Parser::errorExpected(const Twine &what) {
+  // Words behind `//`: most likely a comment was meant.
+  if (lastFloorDiv.isValid() && peek().kind == Tok::Ident &&
+      !peek().afterNewline &&
+      sources.getLineColumn(lastFloorDiv.begin).line ==
+          sources.getLineColumn(peek().range.begin).line) {
+    error(Diag::SingleBlankComment, lastFloorDiv)
+        .fix({lastFloorDiv.begin, lastFloorDiv.begin}, " ",
+             "put a second space before the comment");
+    return;
+  }
+  bool newline = peek().afterNewline && peek().kind != Tok::Eof;
+  error(Diag::Expected, missingRange())
+      << what << (newline ? std::string("a line end") : describeCurrent());
+}
+
+bool Parser::expect(Tok kind) {
+  if (accept(kind))
+    return true;
+  errorExpected(describe(kind));
+  return false;
+}
+
+bool Parser::expectClose(Tok kind, SourceRange open) {
+  if (accept(kind))
+    return true;
+  bool newline = peek().afterNewline && peek().kind != Tok::Eof;
+  error(Diag::Unclosed, missingRange()).label(open, "opened here")
+      << describe(kind)
+      << (newline ? describeCurrent() + " on the next line"
+                  : describeCurrent());
+  return false;
+}
+
+Ident Parser::expectName(StringRef what) {
+  if (at(Tok::Ident)) {
+    Token token = consume();
+    return {token.text, token.range};
+  }
+  if (peek().kind > Tok::String && !peek().text.empty() &&
+      (llvm::isAlpha(peek().text[0]))) {
+    error(Diag::Expected, peek().range)
+            .note("`" + peek().text + "` is a word of the language")
+        << what << describeCurrent();
+    consume();
+    return {};
+  }
+  errorExpected(what);
+  return {};
+}
+
+void Parser::abortParsing() {
+  aborted = true;
+  // Everything that waits for a token sees the end of the file.
+  Token eof;
+  eof.kind = Tok::Eof;
+  eof.afterNewline = true;
+  eof.range = {previousEnd, previousEnd};
+  ahead.assign(1, eof);
+  // `peek(1)` must not go on lexing.
+  ahead.append(3, eof);
+}
+
+Parser::Level::Level(Parser &p) : parser(p), ok(p.level < kNestingLimit) {
+  ++parser.level;
+  if (!ok) {
+    p.silent = false;
+    p.error(Diag::TooDeep, p.peek().range) << Twine(kNestingLimit);
+    p.abortParsing();
+  }
+}
+
+/// The current token begins a declaration that cannot stand in a body.
+bool Parser::atDeclStart() {
+  switch (peek().kind) {
+  case Tok::KwFn:
+  case Tok::KwExport:
+  case Tok::KwModule:
+  case Tok::KwLayer:
+  case Tok::KwParam:
+  case Tok::KwState:
+  case Tok::KwOptimizer:
+  case Tok::KwUse:
+  case Tok::KwImport:
+  case Tok::KwConst:
+    return true;
+  case Tok::Ident:
+    return peek().text == "step" && peek(1).kind == Tok::Ident &&
+           !peek(1).afterNewline;
+  default:
+    return false;
+  }
+}
+
+/// Skips to the end of the statement: a line end, `;` or `}` outside all
+/// brackets opened since here.
+void Parser::skipStatement() {
+  unsigned open = 0;
+  bool first = true;
+  while (!at(Tok::Eof)) {
+    if (!first && peek().afterNewline && (open == 0 || atDeclStart()))
+      return;
+    switch (peek().kind) {
+    case Tok::LParen:
+    case Tok::LBracket:
+    case Tok::LBrace:
+      ++open;
+      break;
+    case Tok::RBrace:
+      if (open == 0)
+        return;
+      --open;
+      break;
+    case Tok::RParen:
+    case Tok::RBracket:
+      if (open > 0)
+        --open;
+      break;
+    case Tok::Semicolon:
+      if (open == 0)
+        return;
+      break;
+    case Tok::KwLet:
+      if (peek().afterNewline)
+        return;
+      break;
+    default:
+      break;
+    }
+    consume();
+    first = false;
+  }
+}
+
+/// Skips to the next declaration on a line of its own, or to a `}` that was
+/// opened before.
+void Parser::skipDecl() {
+  unsigned open = 0;
+  while (!at(Tok::Eof)) {
+    if (peek().afterNewline && open == 0 && (atDeclStart() || at(Tok::KwDim)))
+      return;
+    if (at(Tok::LBrace)) {
+      ++open;
+    } else if (at(Tok::RBrace)) {
+      if (open == 0)
+        return;
+      --open;
+    }
+    consume();
+  }
+}
+
+/// Checks that the statement or declaration ends here.
+bool Parser::endStatement() {
+  if (accept(Tok::Semicolon))
+    return true;
+  if (peek().afterNewline || at(Tok::RBrace) || at(Tok::Eof))
+    return true;
+  errorExpected("a line end");
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+TypeExpr *Parser::parseType() {
+  TypeExpr *type = context.make<TypeExpr>();
+  SourceLoc begin = peek().range.begin;
+  if (at(Tok::KwDim)) {
+    Token token = consume();
+    type->elem = {token.text, token.range};
+    type->range = token.range;
+    return type;
+  }
+  type->elem = expectName("a type");
+  if (type->elem.name == "like" && at(Tok::Ident) && !peek().afterNewline) {
+    Token token = consume();
+    type->like = {token.text, token.range};
+  } else if (type->elem.name == "like" && at(Tok::KwParam)) {
+    Token token = consume();
+    type->like = {token.text, token.range};
+  } else if (at(Tok::LBracket) && !endsHere()) {
+    SourceRange open = consume().range;
+    ++bracketDepth;
+    type->hasShape = true;
+    SmallVector<ShapeItem, 4> shape;
+    while (!at(Tok::RBracket) && !at(Tok::Eof)) {
+      ShapeItem item;
+      SourceLoc itemBegin = peek().range.begin;
+      if (accept(Tok::Ellipsis)) {
+        item.kind = ShapeItem::Pack;
+        item.pack = expectName("the name of a shape pack");
+      } else if (atWord("_")) {
+        consume();
+        item.kind = ShapeItem::Infer;
+      } else {
+        item.size = parseExpr();
+      }
+      item.range = rangeFrom(itemBegin);
+      shape.push_back(item);
+      if (!accept(Tok::Comma))
+        break;
+    }
+    expectClose(Tok::RBracket, open);
+    --bracketDepth;
+    type->shape = context.copy(ArrayRef<ShapeItem>(shape));
+  }
+  type->range = rangeFrom(begin);
+  return type;
+}
+
+//===----------------------------------------------------------------------===//
+// Declarations
+//===----------------------------------------------------------------------===//
+
+File Parser::parseFile() {
+  File out;
+  out.id = file;
+  SmallVector<Decl *, 16> decls;
+  while (!at(Tok::Eof)) {
+    if (accept(Tok::Semicolon))
+      continue;
+    parseDecl(decls, "at the top of a file");
+  }
+  out.decls = context.copy(ArrayRef<Decl *>(decls));
+  return out;
+}
+
+void Parser::parseDecl(DeclList &out, StringRef where) {
+  silent = false;
+  bracketDepth = 0;
+  StringRef doc = peek().doc;
+  SourceLoc begin = peek().range.begin;
+  size_t first = out.size();
+  switch (peek().kind) {
+  case Tok::KwDim:
+    parseDim(out);
+    break;
+  case Tok::KwUse:
+    parseUse(out);
+    break;
+  case Tok::KwImport:
+    out.push_back(parseImport());
+    break;
+  case Tok::KwConst:
+    out.push_back(parseConst());
+    break;
+  case Tok::KwParam:
+  case Tok::KwState:
+    out.push_back(parseVar());
+    break;
+  case Tok::KwModule:
+    out.push_back(parseModule());
+    break;
+  case Tok::KwLayer:
+    out.push_back(parseLayer());
+    break;
+  case Tok::KwOptimizer:
+    out.push_back(parseOptimizer());
+    break;
+  case Tok::KwFn:
+    consume();
+    out.push_back(parseFn(FnKind::Plain));
+    break;
+  case Tok::KwExport:
+    consume();
+    expect(Tok::KwFn);
+    out.push_back(parseFn(FnKind::Export));
+    break;
+  default:
+    if (atWord("step")) {
+      consume();
+      out.push_back(parseFn(FnKind::Step));
+      break;
+    }
+    if (at(Tok::RBrace)) {
+      error(Diag::UnexpectedDecl, peek().range) << "`}`" << where;
+      consume();
+      skipDecl();
+      return;
+    }
+    error(Diag::UnexpectedDecl, peek().range)
+            .note("a declaration begins with dim, const, param, state, layer, "
+                  "module, fn, export fn, step, optimizer, use or import")
+        << describeCurrent() << where;
+    consume();
+    skipDecl();
+    return;
+  }
+  for (size_t i = first; i < out.size(); ++i) {
+    out[i]->doc = doc;
+    if (i == first)
+      out[i]->range.begin = begin;
+  }
+  if (silent || !endStatement())
+    if (!at(Tok::RBrace) && !(peek().afterNewline && atDeclStart()))
+      skipDecl();
+}
+
+void Parser::parseDim(DeclList &out) {
+  consume();
+  do {
+    SourceLoc begin = peek().range.begin;
+    DimDecl *decl =
+        context.make<DimDecl>(expectName("the name of a size"), SourceRange());
+    if (accept(Tok::Assign))
+      decl->value = parseExpr();
+    else if (accept(Tok::LessEq))
+      decl->bound = parseExpr();
+    decl->range = rangeFrom(begin);
+    out.push_back(decl);
+  } while (!silent && accept(Tok::Comma));
+}
+
+void Parser::parseUse(DeclList &out) {
+  consume();
+  do {
+    Ident name = expectName("the name of a standard module");
+    out.push_back(context.make<UseDecl>(name, name.range));
+  } while (!silent && accept(Tok::Comma));
+}
+
+Decl *Parser::parseImport() {
+  SourceLoc begin = consume().range.begin;
+  StringRef path;
+  SourceRange pathRange = peek().range;
+  if (at(Tok::String))
+    path = consume().text;
+  else
+    errorExpected("the path of a file as a string");
+  if (atWord("as"))
+    consume();
+  else
+    errorExpected("`as`");
+  Ident name = expectName("a name for the module");
+  ImportDecl *decl = context.make<ImportDecl>(name, rangeFrom(begin));
+  decl->path = path;
+  decl->pathRange = pathRange;
+  return decl;
+}
+
+Decl *Parser::parseConst() {
+  SourceLoc begin = consume().range.begin;
+  ConstDecl *decl =
+      context.make<ConstDecl>(expectName("a name"), SourceRange());
+  if (accept(Tok::Colon))
+    decl->type = parseType();
+  if (expect(Tok::Assign))
+    decl->value = parseExpr();
+  else
+    decl->value = makeError(missingRange());
+  decl->range = rangeFrom(begin);
+  return decl;
+}
+
+Decl *Parser::parseVar() {
+  Token keyword = consume();
+  VarDecl *decl = context.make<VarDecl>(expectName("a name"), SourceRange());
+  decl->isParam = keyword.kind == Tok::KwParam;
+  expect(Tok::Colon);
+  decl->type = parseType();
+  if (expect(Tok::Assign))
+    decl->init = parseExpr();
+  else
+    decl->init = makeError(missingRange());
+  decl->range = rangeFrom(keyword.range.begin);
+  return decl;
+}
+
+ArrayRef<Decl *> Parser::parseMembers(StringRef where) {
+  SmallVector<Decl *, 8> members;
+  SourceRange open = peek().range;
+  if (!accept(Tok::LBrace)) {
+    errorExpected("`{`");
+    open = missingRange();
+  }
+  while (!at(Tok::RBrace) && !at(Tok::Eof)) {
+    if (accept(Tok::Semicolon))
+      continue;
+    // A declaration that stands at the top of a file only: the `}` is missing.
+    if (at(Tok::KwExport) || at(Tok::KwModule) || at(Tok::KwOptimizer) ||
+        at(Tok::KwUse) || at(Tok::KwImport) ||
+        (atDeclStart() && atWord("step")))
+      break;
+    parseDecl(members, where);
+  }
+  silent = silent && !at(Tok::RBrace);
+  expectClose(Tok::RBrace, open);
+  return context.copy(ArrayRef<Decl *>(members));
+}
+
+Decl *Parser::parseModule() {
+  SourceLoc begin = consume().range.begin;
+  ModuleDecl *decl = context.make<ModuleDecl>(
+      expectName("the name of the module"), SourceRange());
+  if (at(Tok::LParen))
+    decl->params = parseParams();
+  decl->members = parseMembers("in a module");
+  decl->range = rangeFrom(begin);
+  return decl;
+}
+
+Decl *Parser::parseLayer() {
+  SourceLoc begin = consume().range.begin;
+  LayerDecl *decl = context.make<LayerDecl>(expectName("the name of the layer"),
+                                            SourceRange());
+  if (at(Tok::LBracket)) {
+    SourceRange open = consume().range;
+    ++bracketDepth;
+    decl->count = parseExpr();
+    expectClose(Tok::RBracket, open);
+    --bracketDepth;
+  }
+  if (expect(Tok::Assign))
+    decl->value = parseExpr();
+  else
+    decl->value = makeError(missingRange());
+  decl->range = rangeFrom(begin);
+  return decl;
+}
+
+Decl *Parser::parseOptimizer() {
+  SourceLoc begin = consume().range.begin;
+  OptimizerDecl *decl = context.make<OptimizerDecl>(
+      expectName("the name of the optimizer"), SourceRange());
+  if (at(Tok::LParen))
+    decl->params = parseParams();
+  decl->members = parseMembers("in an optimizer");
+  decl->range = rangeFrom(begin);
+  return decl;
+}
+
+ArrayRef<ParamDecl> Parser::parseParams() {
+  SmallVector<ParamDecl, 8> params;
+  SourceRange open = peek().range;
+  if (!accept(Tok::LParen)) {
+    errorExpected("`(`");
+    open = missingRange();
+  }
+  ++bracketDepth;
+  while (!at(Tok::RParen) && !at(Tok::Eof)) {
+    ParamDecl param;
+    param.name = expectName("the name of a parameter");
+    if (accept(Tok::Colon))
+      param.type = parseType();
+    if (accept(Tok::Assign))
+      param.defaultValue = parseExpr();
+    params.push_back(param);
+    if (!accept(Tok::Comma))
+      break;
+  }
+  expectClose(Tok::RParen, open);
+  --bracketDepth;
+  return context.copy(ArrayRef<ParamDecl>(params));
+}
+
+void Parser::parseResult(FnDecl *fn) {
+  fn->hasResult = true;
+  SmallVector<ResultType, 4> results;
+  if (at(Tok::LParen)) {
+    fn->isTuple = true;
+    SourceRange open = consume().range;
+    ++bracketDepth;
+    while (!at(Tok::RParen) && !at(Tok::Eof)) {
+      ResultType result;
+      if (at(Tok::Ident) && peek(1).kind == Tok::Colon) {
+        Token name = consume();
+        consume();
+        result.name = {name.text, name.range};
+      }
+      result.type = parseType();
+      results.push_back(result);
+      if (!accept(Tok::Comma))
+        break;
+    }
+    expectClose(Tok::RParen, open);
+    --bracketDepth;
+  } else {
+    results.push_back({Ident(), parseType()});
+  }
+  fn->results = context.copy(ArrayRef<ResultType>(results));
+}
+
+ArrayRef<Ident> Parser::parseNameList(StringRef what) {
+  SmallVector<Ident, 4> names;
+  SourceRange open = peek().range;
+  if (!expect(Tok::LParen))
+    return {};
+  ++bracketDepth;
+  while (!at(Tok::RParen) && !at(Tok::Eof)) {
+    names.push_back(expectName(what));
+    if (!accept(Tok::Comma))
+      break;
+  }
+  expectClose(Tok::RParen, open);
+  --bracketDepth;
+  return context.copy(ArrayRef<Ident>(names));
+}
+
+Vjp *Parser::parseVjp() {
+  SourceLoc begin = consume().range.begin;
+  Vjp *vjp = context.make<Vjp>();
+  vjp->params = parseNameList("a name");
+  expect(Tok::Arrow);
+  vjp->results = parseNameList("a name");
+  vjp->body = parseBlock();
+  vjp->range = rangeFrom(begin);
+  return vjp;
+}
+
+Decl *Parser::parseFn(FnKind kind) {
+  FnDecl *fn = context.make<FnDecl>(
+      expectName(kind == FnKind::Step ? "the name of the step"
+                                      : "the name of the function"),
+      SourceRange(peek().range.begin, peek().range.begin));
+  if (fn->name.isValid())
+    fn->range.begin = fn->name.range.begin;
+  fn->fnKind = kind;
+  fn->params = parseParams();
+  if (accept(Tok::Arrow))
+    parseResult(fn);
+  fn->signature = rangeFrom(fn->range.begin);
+  fn->body = parseBlock();
+  fn->range.end = previousEnd;
+  if (atWord("vjp") && peek(1).kind == Tok::LParen) {
+    fn->vjp = parseVjp();
+    fn->range.end = previousEnd;
+  }
+  return fn;
+}
+
+File tdsl::parseFile(const SourceManager &sources, SourceManager::FileId file,
+                     ASTContext &context, DiagnosticEngine &diags) {
+  size_t bad = findInvalidUTF8(sources.getText(file));
+  if (bad != StringRef::npos) {
+    SourceLoc at = sources.getLoc(file, bad);
+    uint8_t byte = sources.getText(file)[bad];
+    diags.report(Diag::BadUTF8, {at, sources.getLoc(file, bad + 1)})
+        << ("0x" + llvm::utohexstr(byte, true, 2));
+    File empty;
+    empty.id = file;
+    return empty;
+  }
+  return Parser(sources, file, context, diags).parseFile();
+}
