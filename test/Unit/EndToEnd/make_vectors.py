@@ -23,7 +23,7 @@ def f32(tensor):
 
 
 def rand(*shape):
-    return f32(torch.randn(*shape))
+    return f32(torch.randn(shape))
 
 
 def pack(tensor, kind=None):
