@@ -3,9 +3,10 @@
 //
 // What the target emitters call. Each function emits straight-line `arith` ops
 // and LLVM intrinsics (`llvm.intr.fma`, `.sqrt`, `.floor`, ...), none with a
-// fast-math flag, at the builder's insertion point; Mod on floats also emits one
-// `scf.while`. Operands are scalars or 1-D vectors; all operands of a call have
-// one shape and the result has it too. The bits equal Host.h on every target.
+// fast-math flag, at the builder's insertion point; Mod on floats also emits
+// one `scf.while`. Operands are scalars or 1-D vectors; all operands of a call
+// have one shape and the result has it too. The bits equal Host.h on every
+// target.
 //
 // Dialects that must be loaded: arith, LLVM, and scf for Mod.
 //
@@ -82,8 +83,8 @@ std::pair<mlir::Value, mlir::Value> emitNormalPair(mlir::OpBuilder &builder,
                                                    mlir::Value angleWord);
 
 /// The random value of logical element `index` (i64), as uniformAt and normalAt
-/// of Host.h. Where a lane makes four neighbouring elements, one emitPhilox with
-/// two emitNormalPair is four times cheaper and has the same bits.
+/// of Host.h. Where a lane makes four neighbouring elements, one emitPhilox
+/// with two emitNormalPair is four times cheaper and has the same bits.
 mlir::Value emitUniformAt(mlir::OpBuilder &builder, mlir::Location loc,
                           mlir::Value seed, mlir::Value index,
                           mlir::Value iteration, mlir::Value step,

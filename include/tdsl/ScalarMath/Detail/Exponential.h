@@ -1,0 +1,114 @@
+//===- Exponential.h - exp, expm1, tanh, sigmoid -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// x = n ln 2 + r with |r| <= ln 2 / 2, then a polynomial in r. The integer n
+// comes from adding a large constant, which works the same everywhere and keeps
+// float-to-integer conversions (undefined for a NaN) out of the code.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TDSL_SCALARMATH_DETAIL_EXPONENTIAL_H
+#define TDSL_SCALARMATH_DETAIL_EXPONENTIAL_H
+
+#include "tdsl/ScalarMath/Detail/Coefficients.h"
+#include "tdsl/ScalarMath/Detail/Common.h"
+
+namespace tdsl::scalarmath::detail {
+
+template <class T> struct ExpConstants;
+template <> struct ExpConstants<float> {
+  // Beyond these the result is 0 or infinity and stays so when clamped.
+  static constexpr float low = -104.0f, high = 89.0f;
+  static constexpr float expm1Low = -20.0f;
+  static constexpr float tanhHigh = 10.0f;
+  static constexpr const auto &exp = expF32;
+  static constexpr const auto &expm1 = expm1F32;
+  static constexpr const auto &tanh = tanhF32;
+};
+template <> struct ExpConstants<double> {
+  static constexpr double low = -746.0, high = 710.0;
+  static constexpr double expm1Low = -40.0;
+  static constexpr double tanhHigh = 22.0;
+  static constexpr const auto &exp = expF64;
+  static constexpr const auto &expm1 = expm1F64;
+  static constexpr const auto &tanh = tanhF64;
+};
+
+/// r and n of x = n ln 2 + r; r is a NaN where x is.
+template <class V, class I> struct ExpReduced {
+  V r;
+  I n;
+};
+
+template <class T, class B, class V>
+TDSL_SM_INLINE auto reduceByLn2(B &b, V x) {
+  using F = Format<T>;
+  auto magic = num<T>(b, F::magic);
+  auto shifted = b.fma(x, num<T>(b, F::log2e), magic);
+  auto nf = b.sub(shifted, magic);
+  auto n = b.isub(b.bitsOf(shifted), b.bitsOf(magic));
+  auto r = b.fma(nf, num<T>(b, -F::ln2High), x);
+  r = b.fma(nf, num<T>(b, -F::ln2Low), r);
+  return ExpReduced<V, decltype(n)>{r, n};
+}
+
+/// e^r for a reduced r.
+template <class T, class B, class V>
+TDSL_SM_INLINE auto expPolynomial(B &b, V r) {
+  auto one = num<T>(b, 1);
+  auto p = horner<T>(b, r, ExpConstants<T>::exp);
+  return b.fma(b.fma(p, r, one), r, one);
+}
+
+template <class T, class B, class V> TDSL_SM_INLINE auto expKernel(B &b, V x) {
+  using C = ExpConstants<T>;
+  auto reduced = reduceByLn2<T>(b, clampKeepNaN<T>(b, x, C::low, C::high));
+  return scale<T>(b, expPolynomial<T>(b, reduced.r), reduced.n);
+}
+
+template <class T, class B, class V>
+TDSL_SM_INLINE auto expm1Kernel(B &b, V x) {
+  using C = ExpConstants<T>;
+  auto reduced = reduceByLn2<T>(b, clampKeepNaN<T>(b, x, C::expm1Low, C::high));
+  auto r = reduced.r;
+  auto q = b.fma(b.mul(r, r), horner<T>(b, r, C::expm1), r);
+  // 2^n (q + 1) - 1, computed at half size so that 2^n cannot overflow.
+  auto half = pow2<T>(b, b.isub(reduced.n, bits<T>(b, 1)));
+  auto y = b.fma(half, q, b.sub(half, num<T>(b, T(0.5))));
+  return b.select(b.eq(x, num<T>(b, 0)), x, b.add(y, y));
+}
+
+/// tanh = 1 - 2 / (e^2|x| + 1), or an odd polynomial where that cancels.
+template <class T, class B, class V> TDSL_SM_INLINE auto tanhKernel(B &b, V x) {
+  using C = ExpConstants<T>;
+  auto one = num<T>(b, 1);
+  auto two = num<T>(b, 2);
+  auto t = b.abs(x);
+  auto limit = num<T>(b, C::tanhHigh);
+  auto limited = b.select(b.gt(t, limit), limit, t);
+  auto reduced = reduceByLn2<T>(b, b.add(limited, limited));
+  auto e = b.mul(expPolynomial<T>(b, reduced.r), pow2<T>(b, reduced.n));
+  auto large = b.sub(one, b.div(two, b.add(e, one)));
+  auto z = b.mul(t, t);
+  auto small = b.fma(t, b.mul(z, horner<T>(b, z, C::tanh)), t);
+  auto isSmall = b.lt(t, num<T>(b, T(0.55)));
+  return withSign<T>(b, b.select(isSmall, small, large), signOf<T>(b, x));
+}
+
+/// q = 1 / (1 + z) or z / (1 + z) with z = e^-|x|: nothing overflows, and the
+/// far left tail keeps its subnormals. The rounding error of 1 + z, times
+/// 1 / (1 + z), which is q or 1 - q, is taken out of q again.
+template <class T, class B, class V>
+TDSL_SM_INLINE auto sigmoidKernel(B &b, V x) {
+  auto one = num<T>(b, 1);
+  auto z = expKernel<T>(b, b.neg(b.abs(x)));
+  auto isNegative = b.lt(x, num<T>(b, 0));
+  auto d = fastTwoSum(b, one, z);
+  auto q = b.div(b.select(isNegative, z, one), d.high);
+  auto inverse = b.select(isNegative, b.sub(one, q), q);
+  return b.fma(b.neg(b.mul(q, d.low)), inverse, q);
+}
+
+} // namespace tdsl::scalarmath::detail
+
+#endif // TDSL_SCALARMATH_DETAIL_EXPONENTIAL_H
