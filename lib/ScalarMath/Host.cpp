@@ -113,4 +113,152 @@ FOR_EACH_BINARY(BINARY, double)
 DISPATCH(float)
 DISPATCH(double)
 
+//===----------------------------------------------------------------------===//
+// Conversions
+//===----------------------------------------------------------------------===//
+
+uint16_t toF16(float x) {
+  HostBuilder b;
+  return uint16_t(narrowToSmall<HalfFormat, float>(b, x));
+}
+uint16_t toF16(double x) {
+  HostBuilder b;
+  return uint16_t(narrowToSmall<HalfFormat, double>(b, x));
+}
+uint16_t toF16(int64_t x) {
+  HostBuilder b;
+  return toF16(int64ToOddF64(b, uint64_t(x)));
+}
+uint16_t toBF16(float x) {
+  HostBuilder b;
+  return uint16_t(narrowToSmall<BFloatFormat, float>(b, x));
+}
+uint16_t toBF16(double x) {
+  HostBuilder b;
+  return uint16_t(narrowToSmall<BFloatFormat, double>(b, x));
+}
+uint16_t toBF16(int64_t x) {
+  HostBuilder b;
+  return toBF16(int64ToOddF64(b, uint64_t(x)));
+}
+float fromF16(uint16_t bits) {
+  HostBuilder b;
+  return widenHalf(b, uint32_t(bits));
+}
+float fromBF16(uint16_t bits) {
+  HostBuilder b;
+  return widenBFloat(b, uint32_t(bits));
+}
+float toF32(double x) { return float(x); }
+float toF32(int64_t x) { return float(x); }
+double toF64(int64_t x) { return double(x); }
+
+#define CONVERT_ROW(NAME, FROM, TO)                                            \
+  CLONES void NAME(const FROM *in, TO *out, size_t n) {                        \
+    for (size_t i = 0; i < n; ++i)                                             \
+      out[i] = NAME##Inline(in[i]);                                            \
+  }
+static TDSL_SM_INLINE uint16_t toF16Inline(float x) {
+  HostBuilder b;
+  return uint16_t(narrowToSmall<HalfFormat, float>(b, x));
+}
+static TDSL_SM_INLINE uint16_t toBF16Inline(float x) {
+  HostBuilder b;
+  return uint16_t(narrowToSmall<BFloatFormat, float>(b, x));
+}
+static TDSL_SM_INLINE float fromF16Inline(uint16_t bits) {
+  HostBuilder b;
+  return widenHalf(b, uint32_t(bits));
+}
+static TDSL_SM_INLINE float fromBF16Inline(uint16_t bits) {
+  HostBuilder b;
+  return widenBFloat(b, uint32_t(bits));
+}
+CONVERT_ROW(toF16, float, uint16_t)
+CONVERT_ROW(toBF16, float, uint16_t)
+CONVERT_ROW(fromF16, uint16_t, float)
+CONVERT_ROW(fromBF16, uint16_t, float)
+
+template <class I, class T> static I toInt(T x) {
+  HostBuilder b;
+  // The conversion itself is signed, of the narrowest type with room.
+  using Wide = std::conditional_t<sizeof(I) == 8, uint64_t, uint32_t>;
+  return I(saturateToInt<Wide, T>(b, x, int64_t(std::numeric_limits<I>::min()),
+                                  int64_t(std::numeric_limits<I>::max())));
+}
+int8_t toI8(float x) { return toInt<int8_t>(x); }
+uint8_t toU8(float x) { return toInt<uint8_t>(x); }
+int32_t toI32(float x) { return toInt<int32_t>(x); }
+int64_t toI64(float x) { return toInt<int64_t>(x); }
+int8_t toI8(double x) { return toInt<int8_t>(x); }
+uint8_t toU8(double x) { return toInt<uint8_t>(x); }
+int32_t toI32(double x) { return toInt<int32_t>(x); }
+int64_t toI64(double x) { return toInt<int64_t>(x); }
+
+//===----------------------------------------------------------------------===//
+// Integer division
+//===----------------------------------------------------------------------===//
+
+template <class I> static DivMod<std::make_unsigned_t<I>> divMod(I x, I y) {
+  HostBuilder b;
+  using U = std::make_unsigned_t<I>;
+  return intDivMod<U>(b, U(x), U(y), std::is_unsigned_v<I>);
+}
+int8_t floorDiv(int8_t x, int8_t y) { return int8_t(divMod(x, y).div); }
+uint8_t floorDiv(uint8_t x, uint8_t y) { return divMod(x, y).div; }
+int32_t floorDiv(int32_t x, int32_t y) { return int32_t(divMod(x, y).div); }
+int64_t floorDiv(int64_t x, int64_t y) { return int64_t(divMod(x, y).div); }
+int8_t mod(int8_t x, int8_t y) { return int8_t(divMod(x, y).mod); }
+uint8_t mod(uint8_t x, uint8_t y) { return divMod(x, y).mod; }
+int32_t mod(int32_t x, int32_t y) { return int32_t(divMod(x, y).mod); }
+int64_t mod(int64_t x, int64_t y) { return int64_t(divMod(x, y).mod); }
+
+//===----------------------------------------------------------------------===//
+// Random numbers
+//===----------------------------------------------------------------------===//
+
+PhiloxWords philox(uint64_t key, uint32_t c0, uint32_t c1, uint32_t c2,
+                   uint32_t c3) {
+  HostBuilder b;
+  auto w = philoxKernel(b, key, Words<uint32_t>{{c0, c1, c2, c3}});
+  return {{w.word[0], w.word[1], w.word[2], w.word[3]}};
+}
+
+float uniform(uint32_t word) {
+  HostBuilder b;
+  return uniformKernel(b, word);
+}
+
+CLONES NormalPair normalPair(uint32_t radiusWord, uint32_t angleWord) {
+  HostBuilder b;
+  auto pair = normalKernel(b, radiusWord, angleWord);
+  return {pair.first, pair.second};
+}
+
+float uniformAt(uint64_t seed, uint64_t index, uint32_t iteration,
+                uint32_t step, uint32_t site) {
+  HostBuilder b;
+  return uniformAtKernel(b, seed, index, iteration, step, site);
+}
+
+CLONES float normalAt(uint64_t seed, uint64_t index, uint32_t iteration,
+                      uint32_t step, uint32_t site) {
+  HostBuilder b;
+  return normalAtKernel(b, seed, index, iteration, step, site);
+}
+
+CLONES void uniformRow(uint64_t seed, uint64_t first, uint32_t iteration,
+                       uint32_t step, uint32_t site, float *out, size_t n) {
+  HostBuilder b;
+  for (size_t i = 0; i < n; ++i)
+    out[i] = uniformAtKernel(b, seed, first + i, iteration, step, site);
+}
+
+CLONES void normalRow(uint64_t seed, uint64_t first, uint32_t iteration,
+                      uint32_t step, uint32_t site, float *out, size_t n) {
+  HostBuilder b;
+  for (size_t i = 0; i < n; ++i)
+    out[i] = normalAtKernel(b, seed, first + i, iteration, step, site);
+}
+
 } // namespace tdsl::scalarmath

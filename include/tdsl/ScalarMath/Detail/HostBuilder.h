@@ -55,14 +55,14 @@ struct HostBuilder {
   OP float floatOf(uint32_t x) { return copyBits<float>(x); }
   OP double floatOf(uint64_t x) { return copyBits<double>(x); }
 
-  template <class I> OP I iadd(I x, I y) { return x + y; }
-  template <class I> OP I isub(I x, I y) { return x - y; }
-  template <class I> OP I imul(I x, I y) { return x * y; }
-  template <class I> OP I iand(I x, I y) { return x & y; }
-  template <class I> OP I ior(I x, I y) { return x | y; }
-  template <class I> OP I ixor(I x, I y) { return x ^ y; }
-  template <class I> OP I shl(I x, I n) { return x << n; }
-  template <class I> OP I shr(I x, I n) { return x >> n; }
+  template <class I> OP I iadd(I x, I y) { return I(x + y); }
+  template <class I> OP I isub(I x, I y) { return I(x - y); }
+  template <class I> OP I imul(I x, I y) { return I((x + 0u) * y); }
+  template <class I> OP I iand(I x, I y) { return I(x & y); }
+  template <class I> OP I ior(I x, I y) { return I(x | y); }
+  template <class I> OP I ixor(I x, I y) { return I(x ^ y); }
+  template <class I> OP I shl(I x, I n) { return I(x << n); }
+  template <class I> OP I shr(I x, I n) { return I(x >> n); }
   template <class I> OP I sar(I x, I n) {
     return I(std::make_signed_t<I>(x) >> n);
   }
@@ -75,7 +75,7 @@ struct HostBuilder {
   template <class I> OP I sdiv(I x, I y) {
     return I(std::make_signed_t<I>(x) / std::make_signed_t<I>(y));
   }
-  template <class I> OP I udiv(I x, I y) { return x / y; }
+  template <class I> OP I udiv(I x, I y) { return I(x / y); }
 
   /// The whole product of two 32-bit numbers; the high half of one of 64 bits.
   OP uint64_t mulWide(uint32_t x, uint32_t y) { return uint64_t(x) * y; }

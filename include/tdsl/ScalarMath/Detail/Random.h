@@ -71,6 +71,40 @@ TDSL_SM_INLINE auto normalKernel(B &b, I radiusWord, I angleWord) {
   return NormalValues<V>{b.mul(radius, cos), b.mul(radius, sin)};
 }
 
+/// The words of elements index - index % 4 to that + 3 of one draw.
+template <class B, class K, class I>
+TDSL_SM_INLINE Words<I> drawWords(B &b, K seed, K index, I iteration, I step,
+                                  I site) {
+  I block = b.trunc32(b.shr(index, bits<double>(b, 2)));
+  return philoxKernel(b, seed, Words<I>{{block, iteration, step, site}});
+}
+
+template <class B, class K, class I>
+TDSL_SM_INLINE auto uniformAtKernel(B &b, K seed, K index, I iteration, I step,
+                                    I site) {
+  auto w = drawWords(b, seed, index, iteration, step, site);
+  I lane = b.trunc32(index);
+  auto zero = bits<float>(b, 0);
+  auto isEven = b.ieq(b.iand(lane, bits<float>(b, 1)), zero);
+  auto isFirst = b.ieq(b.iand(lane, bits<float>(b, 2)), zero);
+  auto even = b.select(isFirst, w.word[0], w.word[2]);
+  auto odd = b.select(isFirst, w.word[1], w.word[3]);
+  return uniformKernel(b, b.select(isEven, even, odd));
+}
+
+template <class B, class K, class I>
+TDSL_SM_INLINE auto normalAtKernel(B &b, K seed, K index, I iteration, I step,
+                                   I site) {
+  auto w = drawWords(b, seed, index, iteration, step, site);
+  I lane = b.trunc32(index);
+  auto zero = bits<float>(b, 0);
+  auto isEven = b.ieq(b.iand(lane, bits<float>(b, 1)), zero);
+  auto isFirst = b.ieq(b.iand(lane, bits<float>(b, 2)), zero);
+  auto pair = normalKernel(b, b.select(isFirst, w.word[0], w.word[2]),
+                           b.select(isFirst, w.word[1], w.word[3]));
+  return b.select(isEven, pair.first, pair.second);
+}
+
 } // namespace tdsl::scalarmath::detail
 
 #endif // TDSL_SCALARMATH_DETAIL_RANDOM_H
