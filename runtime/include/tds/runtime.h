@@ -367,9 +367,9 @@ typedef enum tds_loader_mode {
 /// Zero-initialise, then set what matters.
 typedef struct tds_loader_options {
   tds_loader_mode mode;
-  int64_t seed;          ///< order of the rows, with the epoch
-  int32_t keep_order;    ///< 1: TRAIN does not shuffle
-  int32_t prefetch;      ///< batches made ahead; 0 takes 4
+  int64_t seed;       ///< order of the rows, with the epoch
+  int32_t keep_order; ///< 1: TRAIN does not shuffle
+  int32_t prefetch;   ///< batches made ahead; 0 takes 4
 } tds_loader_options;
 
 /// Binds inputs of `entry` to files: "x=images.idx.gz,y=labels.idx.gz".

@@ -1,0 +1,129 @@
+//===- Manifest.h - what an artefact says about itself -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The manifest (docs/Artifact.md) as a structure. parseManifest() is the only
+// way to get one, and it returns only what has been checked throughout: after
+// it, every index is in range, every range lies inside its space, every sum of
+// sizes fits, and names are unique. Code behind it need not check again.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TDS_CORE_MANIFEST_H
+#define TDS_CORE_MANIFEST_H
+
+#include "core/ElementType.h"
+#include "tds/runtime.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tdsrt {
+
+struct Target {
+  tds_device_kind kind = TDS_DEVICE_CPU;
+  std::string arch;                  ///< x86-64-v3, native, sm_80, sm_90a
+  std::vector<std::string> features; ///< CPU, arch "native"
+  unsigned ptxMajor = 0, ptxMinor = 0;
+  uint64_t minDriver = 0; ///< as cuDriverGetVersion counts
+};
+
+struct Slab {
+  tds_role role;
+  ElementType type;
+  uint64_t bytes;
+};
+
+struct Variable {
+  std::string name;
+  tds_role role;
+  ElementType type;
+  std::vector<int64_t> shape;
+  uint32_t slab;
+  uint64_t offset;
+  uint64_t bytes;
+};
+
+struct Kernel {
+  std::string symbol, kind, title, source;
+  std::array<uint32_t, 3> block;
+  uint32_t sharedBytes;
+  uint32_t buffers;
+  uint32_t sizes;
+};
+
+enum class Space : uint8_t { Slab, Arena, Input, Result, Constant };
+
+struct Operand {
+  Space space = Space::Arena;
+  uint32_t index = 0;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+};
+
+struct Command {
+  enum class Op : uint8_t { Launch, Copy, Fill };
+  Op op = Op::Launch;
+  uint32_t kernel = 0;
+  std::array<uint32_t, 3> grid{};
+  uint64_t work = 0;
+  std::vector<Operand> args;
+  std::vector<int64_t> sizes;
+  Operand to, from;
+  uint64_t bytes = 0;
+  uint8_t byte = 0;
+};
+
+struct Port {
+  std::string name;
+  ElementType type = ElementType::F32;
+  std::vector<int64_t> shape;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  bool hasDataAxis = false;
+  bool isWeight = false;
+  bool hasDefault = false;
+  std::array<uint8_t, 8> defaultBytes{}; ///< the value in the port's type
+};
+
+struct Flag {
+  std::string text, source;
+};
+
+struct EntryPlan {
+  enum class Kind : uint8_t { Step, Function, Init };
+  std::string name;
+  Kind kind = Kind::Function;
+  std::vector<Port> inputs;
+  std::vector<Port> results; ///< without the hidden tds.flags
+  std::optional<Port> flagsPort;
+  std::vector<Flag> flags;
+  uint64_t inputBytes = 0, resultBytes = 0, arenaBytes = 0, scratchBytes = 0;
+  uint64_t peakBytes = 0;
+  std::vector<Command> commands;
+};
+
+struct Manifest {
+  std::string producer, programName, programHash;
+  Target target;
+  std::vector<Slab> slabs;
+  std::vector<Variable> variables;
+  std::vector<std::vector<uint8_t>> constants;
+  std::vector<Kernel> kernels;
+  std::vector<EntryPlan> entries;
+
+  uint64_t slabBytes() const;
+  uint64_t constantBytes() const;
+  const EntryPlan *findEntry(std::string_view name) const;
+};
+
+/// Parses and checks; throws Error(TDS_BAD_DATA or TDS_UNSUPPORTED) whose
+/// sentence begins with `where` and names the place in the document.
+Manifest parseManifest(std::string_view json, const std::string &where);
+
+} // namespace tdsrt
+
+#endif // TDS_CORE_MANIFEST_H

@@ -1,0 +1,72 @@
+//===- Module.h - a loaded program and its variables -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TDS_CORE_MODULE_H
+#define TDS_CORE_MODULE_H
+
+#include "core/Device.h"
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+namespace tdsrt {
+
+class Module {
+public:
+  /// Picks the code for the device, checks needs and memory, allocates, and
+  /// runs the initialisers. `memoryLimit` 0 is what the device has.
+  static std::shared_ptr<Module> load(const Container &container,
+                                      std::shared_ptr<Device> device,
+                                      int64_t seed, uint64_t memoryLimit);
+
+  const Manifest &manifest() const { return artifact->manifest; }
+  const std::string &name() const { return artifact->name; }
+  MemoryPlan memory() const { return program->memory(); }
+  KernelCounters counters(size_t kernel) const {
+    return program->counters(kernel);
+  }
+  /// Indices of all entries but `init`, in the manifest's order.
+  const std::vector<uint32_t> &publicEntries() const { return visible; }
+
+  /// Every variable anew; also lifts the refusal that a failed step left.
+  void initialize(int64_t seed);
+
+  const Variable &variable(const std::string &name) const;
+  const Variable *findVariable(const std::string &name) const;
+  void read(const Variable &variable, void *out);
+  void write(const Variable &variable, const void *data);
+
+  /// See tds_entry_call and its neighbours.
+  void call(uint32_t entry, const tds_tensor *inputs, size_t inputCount,
+            const tds_tensor *results, size_t resultCount);
+  void callDevice(uint32_t entry, const void *const *inputs, size_t inputCount,
+                  void *const *results, size_t resultCount, Stream stream);
+  void readResult(uint32_t entry, size_t index, void *out, size_t bytes);
+  void synchronize();
+
+private:
+  Module() = default;
+  void checkPlanHash();
+  void beginCall(const EntryPlan &entry);
+  void checkFlags(uint32_t entry);
+  void settlePending();
+
+  std::shared_ptr<const Artifact> artifact;
+  std::shared_ptr<Device> device;
+  std::unique_ptr<Program> program;
+  std::vector<uint32_t> visible;
+  std::unordered_map<std::string, size_t> variableIndex;
+
+  std::recursive_mutex mutex; ///< one call at a time: entries share the arena
+  std::string failedStep;     ///< why steps are refused; empty: they are not
+  int64_t pendingEntry = -1;  ///< called without waiting, flags not yet seen
+};
+
+/// The artefact in words, for `tds-run info`.
+std::string describeArtifact(const Container &container);
+
+} // namespace tdsrt
+
+#endif // TDS_CORE_MODULE_H

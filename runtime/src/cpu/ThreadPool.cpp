@@ -1,0 +1,145 @@
+//===- ThreadPool.cpp - workers with a short way to work -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "cpu/ThreadPool.h"
+#include "core/Error.h"
+
+#include <algorithm>
+#include <chrono>
+#include <immintrin.h>
+#include <sched.h>
+#include <system_error>
+
+namespace tdsrt {
+
+namespace {
+/// Round to nearest even, no flush to zero, all exceptions masked: the modes
+/// that the language's conventions ask for.
+constexpr unsigned kernelSse = 0x1f80;
+constexpr unsigned short kernelX87 = 0x037f;
+/// About as long as the gap between two launches of one step.
+constexpr std::chrono::microseconds spinTime(50);
+} // namespace
+
+FloatModeScope::FloatModeScope() {
+  savedSse = _mm_getcsr();
+  asm volatile("fnstcw %0" : "=m"(savedX87));
+  _mm_setcsr(kernelSse);
+  asm volatile("fldcw %0" : : "m"(kernelX87));
+}
+
+FloatModeScope::~FloatModeScope() {
+  _mm_setcsr(savedSse);
+  asm volatile("fldcw %0" : : "m"(savedX87));
+}
+
+unsigned allowedProcessors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+    return static_cast<unsigned>(CPU_COUNT(&set));
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+ThreadPool::ThreadPool(unsigned threads)
+    : oversubscribed(threads > allowedProcessors()) {
+  try {
+    for (unsigned worker = 1; worker < threads; ++worker)
+      workers.emplace_back([this, worker] { workerLoop(worker); });
+  } catch (const std::system_error &error) {
+    stopping = true;
+    generation.fetch_add(1);
+    {
+      std::lock_guard<std::mutex> guard(sleepMutex);
+    }
+    wake.notify_all();
+    for (std::thread &thread : workers)
+      thread.join();
+    fail(TDS_OUT_OF_MEMORY, "cannot start ", threads, " threads (",
+         error.what(), "); ask for fewer with --threads");
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  stopping = true;
+  generation.fetch_add(1);
+  {
+    std::lock_guard<std::mutex> guard(sleepMutex);
+  }
+  wake.notify_all();
+  for (std::thread &thread : workers)
+    thread.join();
+}
+
+void ThreadPool::workerLoop(unsigned worker) {
+  FloatModeScope modes;
+  uint64_t seen = 0;
+  for (;;) {
+    auto spinEnd = std::chrono::steady_clock::now() + spinTime;
+    for (unsigned turn = 0; generation.load(std::memory_order_acquire) == seen;
+         ++turn) {
+      if (turn % 32 == 31 &&
+          (oversubscribed || std::chrono::steady_clock::now() > spinEnd)) {
+        std::unique_lock<std::mutex> lock(sleepMutex);
+        // Sequentially consistent with the caller, which raises `generation`
+        // and then looks for sleepers: one of the two sees the other.
+        sleepers.fetch_add(1);
+        wake.wait(lock, [&] { return generation.load() != seen; });
+        sleepers.fetch_sub(1);
+        break;
+      }
+      _mm_pause();
+    }
+    seen = generation.load(std::memory_order_acquire);
+    if (stopping)
+      return;
+    takeChunks(worker);
+    busy.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+void ThreadPool::takeChunks(unsigned worker) {
+  // Guided: the first chunks are large (a kernel may prepare something for
+  // each call), later ones smaller, so that threads end together.
+  int64_t threads = size();
+  int64_t begin = next.load(std::memory_order_relaxed);
+  while (begin < jobWork) {
+    int64_t left = jobWork - begin;
+    int64_t count = std::min(left, std::max(jobGrain, left / (2 * threads)));
+    if (!next.compare_exchange_weak(begin, begin + count,
+                                    std::memory_order_relaxed))
+      continue;
+    job(jobContext, begin, begin + count, worker);
+    begin = next.load(std::memory_order_relaxed);
+  }
+}
+
+void ThreadPool::parallelFor(int64_t work, Body body, void *context) {
+  if (work <= 0)
+    return;
+  std::lock_guard<std::mutex> turn(callerMutex);
+  if (workers.empty() || work == 1)
+    return body(context, 0, work, 0);
+  job = body;
+  jobContext = context;
+  jobWork = work;
+  jobGrain = std::max<int64_t>(1, work / (int64_t(size()) * 8));
+  next.store(0, std::memory_order_relaxed);
+  busy.store(static_cast<int>(workers.size()), std::memory_order_relaxed);
+  generation.fetch_add(1);
+  if (sleepers.load() > 0) {
+    {
+      std::lock_guard<std::mutex> guard(sleepMutex);
+    }
+    wake.notify_all();
+  }
+  takeChunks(0);
+  for (unsigned turns = 0; busy.load(std::memory_order_acquire) != 0; ++turns) {
+    if (oversubscribed || turns > 4096)
+      std::this_thread::yield();
+    else
+      _mm_pause();
+  }
+}
+
+} // namespace tdsrt
