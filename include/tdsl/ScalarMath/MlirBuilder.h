@@ -38,7 +38,7 @@ public:
   mlir::OpBuilder &getBuilder() { return builder; }
   mlir::Location getLoc() const { return loc; }
   /// `element`, or a vector of it as long as the shape.
-  mlir::Type typeOf(mlir::Type element) const {
+  mlir::Type typeOf(mlir::Type element) {
     return vector ? mlir::Type(vector.clone(element)) : element;
   }
 
