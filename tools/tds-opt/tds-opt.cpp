@@ -4,6 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tdsl/Autodiff/Autodiff.h"
+#include "tdsl/Autodiff/Passes.h"
 #include "tdsl/Dialect/TDS/TDSDialect.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -13,6 +15,8 @@
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<tdsl::tds::TDSDialect, mlir::func::FuncDialect>();
+  tdsl::autodiff::registerAutodiffModels(registry);
   mlir::registerTransformsPasses();
+  tdsl::autodiff::registerAutodiffPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "TDS pass driver\n", registry));
 }

@@ -1,0 +1,173 @@
+//===- Differentiate.cpp - expands tds.gradient -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tdsl/Autodiff/Autodiff.h"
+#include "tdsl/Autodiff/Passes.h"
+
+#include "Reverse.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace tdsl;
+using namespace tdsl::tds;
+
+namespace tdsl::autodiff {
+#define GEN_PASS_DEF_INLINECALLSPASS
+#define GEN_PASS_DEF_DIFFERENTIATEPASS
+#include "tdsl/Autodiff/Passes.h.inc"
+} // namespace tdsl::autodiff
+
+using namespace tdsl::autodiff;
+
+/// The operations of the block of `gradient` before it that the loss depends
+/// on, in order.
+static SmallVector<Operation *> findSlice(GradientOp gradient) {
+  Block *block = gradient->getBlock();
+  llvm::DenseSet<Operation *> reached;
+  SmallVector<Value> work{gradient.getLoss()};
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val().getDefiningOp();
+    if (!op || op->getBlock() != block || isa<StopGradientOp>(op) ||
+        !reached.insert(op).second)
+      continue;
+    for (Value input : getDifferentiationInputs(op))
+      if (carriesGradient(input.getType()))
+        work.push_back(input);
+  }
+  SmallVector<Operation *> slice(reached.begin(), reached.end());
+  llvm::sort(slice,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return slice;
+}
+
+static LogicalResult expand(GradientOp gradient) {
+  SmallVector<Operation *> slice = findSlice(gradient);
+  SmallVector<Value> wrt(gradient.getWrt());
+  llvm::DenseSet<Value> varying = findVarying(slice, wrt);
+  OpBuilder builder(gradient);
+  AdjointBuilder emit(builder, gradient.getLoc());
+  AdjointMap adjoints;
+  if (varying.contains(gradient.getLoss())) {
+    adjoints.add(gradient.getLoss(),
+                 emit.constant(gradient.getLoss().getType(), 1));
+    if (failed(reverseSweep(builder, slice, varying, adjoints)))
+      return failure();
+  }
+  for (auto [variable, result] : llvm::zip(wrt, gradient.getGradients())) {
+    Value adjoint = adjoints.get(builder, gradient.getLoc(), variable);
+    result.replaceAllUsesWith(adjoint ? adjoint
+                                      : emit.constant(result.getType(), 0));
+  }
+  gradient.erase();
+  return success();
+}
+
+/// Expands the gradients of one function in source order.
+static LogicalResult expandAll(func::FuncOp function, int64_t &count) {
+  SmallVector<GradientOp> gradients;
+  function.walk([&](GradientOp gradient) { gradients.push_back(gradient); });
+  for (GradientOp gradient : gradients)
+    if (failed(expand(gradient)))
+      return failure();
+  count += gradients.size();
+  return success();
+}
+
+/// Removes functions that are no entries and that nothing names any more.
+static void eraseUnusedFunctions(ModuleOp module) {
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (auto function :
+         llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
+      if (!function.isPrivate() || function->hasAttr(attr::kEntry) ||
+          !SymbolTable::symbolKnownUseEmpty(function, module))
+        continue;
+      function.erase();
+      changed = true;
+    }
+  }
+}
+
+static LogicalResult differentiateCounting(ModuleOp module, int64_t &count) {
+  if (failed(inlineCalls(module, /*keepCustomDerivatives=*/true)))
+    return failure();
+  // Derivatives are inlined where they are used, so their own gradients come
+  // first.
+  SmallVector<func::FuncOp> order;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (auto vjp = function->getAttrOfType<FlatSymbolRefAttr>(attr::kVjp))
+      if (auto derivative = module.lookupSymbol<func::FuncOp>(vjp.getAttr());
+          derivative && !llvm::is_contained(order, derivative))
+        order.push_back(derivative);
+  for (auto function : module.getOps<func::FuncOp>())
+    if (!llvm::is_contained(order, function))
+      order.push_back(function);
+  // Every function is tried, so that each wrong one is reported.
+  LogicalResult result = success();
+  for (func::FuncOp function : order)
+    if (failed(expandAll(function, count)))
+      result = failure();
+  if (failed(result))
+    return failure();
+  for (auto function : module.getOps<func::FuncOp>())
+    function->removeAttr(attr::kVjp);
+  if (failed(inlineCalls(module, /*keepCustomDerivatives=*/false)))
+    return failure();
+  module.walk([](Operation *op) {
+    op->removeDiscardableAttr(kStrongZero);
+    op->removeDiscardableAttr(kRuleScale);
+    if (auto stop = dyn_cast<StopGradientOp>(op)) {
+      stop.replaceAllUsesWith(stop.getOperand());
+      stop.erase();
+    }
+  });
+  eraseUnusedFunctions(module);
+  return success();
+}
+
+LogicalResult autodiff::differentiate(ModuleOp module) {
+  int64_t count = 0;
+  return differentiateCounting(module, count);
+}
+
+//===----------------------------------------------------------------------===//
+// Passes
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct InlineCalls : tdsl::autodiff::impl::InlineCallsPassBase<InlineCalls> {
+  void runOnOperation() override {
+    if (failed(inlineCalls(getOperation(), /*keepCustomDerivatives=*/true)))
+      return signalPassFailure();
+    eraseUnusedFunctions(getOperation());
+  }
+};
+
+struct Differentiate
+    : tdsl::autodiff::impl::DifferentiatePassBase<Differentiate> {
+  using DifferentiatePassBase::DifferentiatePassBase;
+
+  void runOnOperation() override {
+    if (!scaleRuleOption.empty()) {
+      auto [name, factor] = StringRef(scaleRuleOption).split(':');
+      double value = 0;
+      if (factor.getAsDouble(value)) {
+        getOperation().emitError() << "scale-rule wants an operation and a "
+                                      "factor, as in tds.mul:1.01, got '"
+                                   << scaleRuleOption << "'";
+        return signalPassFailure();
+      }
+      scaleRule(getOperation(), name, value);
+    }
+    int64_t count = 0;
+    if (failed(differentiateCounting(getOperation(), count)))
+      return signalPassFailure();
+    numGradients += count;
+  }
+};
+} // namespace

@@ -1,0 +1,121 @@
+//===- InlineCalls.cpp - inlining of calls -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "InlineCalls.h"
+
+#include "tdsl/Autodiff/Autodiff.h"
+#include "tdsl/Dialect/TDS/TDSDialect.h"
+
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace tdsl;
+using namespace tdsl::autodiff;
+
+namespace {
+class Inliner {
+public:
+  explicit Inliner(bool keepCustomDerivatives)
+      : keepCustomDerivatives(keepCustomDerivatives) {}
+
+  FailureOr<SmallVector<Value>> inlineAt(OpBuilder &builder, Location loc,
+                                         func::FuncOp function,
+                                         ValueRange arguments);
+  /// Inlines the calls in `block`.
+  LogicalResult run(Block &block);
+
+private:
+  bool keepCustomDerivatives;
+  /// The functions that are being inlined, from the outermost.
+  SmallVector<func::FuncOp> stack;
+};
+} // namespace
+
+LogicalResult Inliner::run(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    for (Region &region : op.getRegions())
+      for (Block &inner : region)
+        if (failed(run(inner)))
+          return failure();
+    auto call = dyn_cast<func::CallOp>(op);
+    if (!call)
+      continue;
+    auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+        call, call.getCalleeAttr());
+    if (!callee)
+      return call.emitError()
+             << "calls @" << call.getCallee() << ", which is not a function";
+    if (keepCustomDerivatives && callee->hasAttr(tds::attr::kVjp))
+      continue;
+    OpBuilder builder(call);
+    auto results = inlineAt(builder, call.getLoc(), callee, call.getOperands());
+    if (failed(results))
+      return failure();
+    call.replaceAllUsesWith(*results);
+    call.erase();
+  }
+  return success();
+}
+
+FailureOr<SmallVector<Value>> Inliner::inlineAt(OpBuilder &builder,
+                                                Location loc,
+                                                func::FuncOp function,
+                                                ValueRange arguments) {
+  if (llvm::is_contained(stack, function))
+    return emitError(loc) << "@" << function.getName()
+                          << " calls itself; recursion is not supported";
+  if (!function.getBody().hasOneBlock())
+    return emitError(loc) << "@" << function.getName()
+                          << " has no body to put in place of its call";
+  stack.push_back(function);
+  IRMapping map;
+  map.map(function.getArguments(), arguments);
+  Block &body = function.getBody().front();
+  SmallVector<func::CallOp> calls;
+  for (Operation &op : body.without_terminator())
+    builder.clone(op, map)->walk(
+        [&](func::CallOp call) { calls.push_back(call); });
+  SmallVector<Value> results;
+  for (Value value : body.getTerminator()->getOperands())
+    results.push_back(map.lookupOrDefault(value));
+  for (func::CallOp call : calls) {
+    auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+        call, call.getCalleeAttr());
+    if (!callee)
+      return call.emitError()
+             << "calls @" << call.getCallee() << ", which is not a function";
+    if (keepCustomDerivatives && callee->hasAttr(tds::attr::kVjp))
+      continue;
+    OpBuilder inner(call);
+    auto values = inlineAt(inner, call.getLoc(), callee, call.getOperands());
+    if (failed(values))
+      return failure();
+    for (auto [old, value] : llvm::zip(call.getResults(), *values)) {
+      llvm::replace(results, Value(old), value);
+      old.replaceAllUsesWith(value);
+    }
+    call.erase();
+  }
+  stack.pop_back();
+  return results;
+}
+
+FailureOr<SmallVector<Value>> autodiff::inlineFunction(OpBuilder &builder,
+                                                       Location loc,
+                                                       func::FuncOp function,
+                                                       ValueRange arguments) {
+  return Inliner(/*keepCustomDerivatives=*/true)
+      .inlineAt(builder, loc, function, arguments);
+}
+
+LogicalResult autodiff::inlineCalls(ModuleOp module,
+                                    bool keepCustomDerivatives) {
+  for (auto function : module.getOps<func::FuncOp>())
+    for (Block &block : function.getBody())
+      if (failed(Inliner(keepCustomDerivatives).run(block)))
+        return failure();
+  return success();
+}
