@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/FoldInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/InliningUtils.h"
 
@@ -26,6 +27,14 @@ struct TDSInlinerInterface : public DialectInlinerInterface {
   bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final { return true; }
   bool isLegalToInline(Region *, Region *, bool, IRMapping &) const final { return true; }
 };
+
+/// Constants of a body stay in it: outside of bodies there are no scalars.
+struct TDSFoldInterface : public DialectFoldInterface {
+  using DialectFoldInterface::DialectFoldInterface;
+  bool shouldMaterializeInto(Region *region) const final {
+    return isa<GenericOp, ScatterOp>(region->getParentOp());
+  }
+};
 } // namespace
 
 void TDSDialect::initialize() {
@@ -33,7 +42,7 @@ void TDSDialect::initialize() {
 #define GET_OP_LIST
 #include "tdsl/Dialect/TDS/TDSOps.cpp.inc"
       >();
-  addInterfaces<TDSInlinerInterface>();
+  addInterfaces<TDSInlinerInterface, TDSFoldInterface>();
 }
 
 Operation *TDSDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
