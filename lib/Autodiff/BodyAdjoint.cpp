@@ -1,5 +1,5 @@
 //===- BodyAdjoint.cpp - adjoints of the tensors that a scalar body reads -*-
-//C++ -*-===//
+// C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -210,15 +210,34 @@ static bool groupReachesYield(const BodyProblem &problem,
 // Gathered form
 //===----------------------------------------------------------------------===//
 
+/// `expr` over `indices`, with only the indices that it uses.
+static Value buildIndex(AdjointBuilder &emit, AffineExpr expr,
+                        ValueRange indices) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return indices[dim.getPosition()];
+  Type type = emit.builder.getIndexType();
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return emit.constant(type, constant.getValue());
+  SmallVector<Value> used;
+  SmallVector<AffineExpr> renamed;
+  for (auto [position, index] : llvm::enumerate(indices)) {
+    bool isUsed = expr.isFunctionOfDim(position);
+    renamed.push_back(isUsed ? getAffineDimExpr(used.size(), expr.getContext())
+                             : getAffineConstantExpr(0, expr.getContext()));
+    if (isUsed)
+      used.push_back(index);
+  }
+  auto map = AffineMap::get(used.size(), 0, expr.replaceDims(renamed));
+  return ApplyOp::create(emit.builder, emit.loc, type, AffineMapAttr::get(map),
+                         used);
+}
+
 static Value buildCondition(AdjointBuilder &emit,
                             ArrayRef<ReadCondition> conditions,
                             ValueRange indices) {
   Value all;
   for (const ReadCondition &condition : conditions) {
-    auto map = AffineMap::get(indices.size(), 0, condition.expr);
-    Value value = emit.builder.createOrFold<ApplyOp>(
-        emit.loc, emit.builder.getIndexType(), AffineMapAttr::get(map),
-        indices);
+    Value value = buildIndex(emit, condition.expr, indices);
     auto predicate = condition.kind == ReadCondition::Zero
                          ? ComparePredicate::EQ
                          : ComparePredicate::GE;
@@ -241,6 +260,34 @@ static FailureOr<Value> finish(Operation *op, Block *block,
   return op->getResult(0);
 }
 
+/// A generic that only repeats a tensor along new axes, or gives one number
+/// everywhere, as a broadcast or a constant.
+static Value simplifyCopy(AdjointBuilder &emit, GenericOp generic) {
+  if (generic.hasReduction())
+    return generic;
+  auto type = generic.getType();
+  Value replacement;
+  if (std::optional<double> splat = getSplat(generic.getYielded())) {
+    replacement = emit.constant(type, *splat);
+  } else if (auto read = generic.getYielded().getDefiningOp<ReadOp>()) {
+    SmallVector<int64_t> axes;
+    for (auto [index, extent] :
+         llvm::zip(read.getIndices(), read.getTensorType().getShape())) {
+      auto argument = dyn_cast<BlockArgument>(index);
+      if (!argument || argument.getOwner() != generic.getBlock() ||
+          type.getDimSize(argument.getArgNumber()) != extent ||
+          (!axes.empty() && axes.back() >= argument.getArgNumber()))
+        return generic;
+      axes.push_back(argument.getArgNumber());
+    }
+    replacement = emit.broadcast(read.getTensor(), type, axes);
+  }
+  if (!replacement)
+    return generic;
+  generic.erase();
+  return replacement;
+}
+
 static FailureOr<Value> gatherAdjoint(AdjointBuilder &outer,
                                       const BodyProblem &problem,
                                       const ReadGroup &group,
@@ -255,18 +302,8 @@ static FailureOr<Value> gatherAdjoint(AdjointBuilder &outer,
                   ValueRange indices) -> Value {
     AdjointBuilder emit(builder, loc);
     SmallVector<Value> old;
-    for (AffineExpr expr : inversion.indexExprs) {
-      if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
-        old.push_back(indices[dim.getPosition()]);
-      } else if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
-        old.push_back(
-            emit.constant(builder.getIndexType(), constant.getValue()));
-      } else {
-        auto map = AffineMap::get(indices.size(), 0, expr);
-        old.push_back(ApplyOp::create(builder, loc, builder.getIndexType(),
-                                      AffineMapAttr::get(map), indices));
-      }
-    }
+    for (AffineExpr expr : inversion.indexExprs)
+      old.push_back(buildIndex(emit, expr, indices));
     BodyClone clone(builder, problem.body, old, inversion.mayLeave);
     adjoint = buildReadAdjoint(emit, problem, group, clone);
     if (failed(adjoint) || !*adjoint)
@@ -285,7 +322,10 @@ static FailureOr<Value> gatherAdjoint(AdjointBuilder &outer,
   };
   auto generic = GenericOp::create(outer.builder, outer.loc, type,
                                    inversion.freeExtents, kind, body);
-  return finish(generic, generic.getBlock(), adjoint);
+  FailureOr<Value> result = finish(generic, generic.getBlock(), adjoint);
+  if (succeeded(result) && *result)
+    result = simplifyCopy(outer, generic);
+  return result;
 }
 
 //===----------------------------------------------------------------------===//
