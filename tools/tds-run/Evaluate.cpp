@@ -1,0 +1,264 @@
+//===- Evaluate.cpp - run an entry over all rows of files -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Evaluate.h"
+#include "Inputs.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+namespace tdsrun {
+
+static bool isFloatType(tds_type type) { return type >= TDS_F16; }
+
+template <typename T> static T load(const char *at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+/// f16 bits as a number.
+static double halfValue(uint16_t bits) {
+  int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+  double sign = bits & 0x8000 ? -1 : 1;
+  if (exponent == 31)
+    return mantissa ? NAN : sign * INFINITY;
+  return sign * (exponent ? std::ldexp(1024 + mantissa, exponent - 25)
+                          : std::ldexp(mantissa, -24));
+}
+
+static int64_t integerOf(tds_type type, const char *at) {
+  switch (type) {
+  case TDS_I8:
+    return load<int8_t>(at);
+  case TDS_I32:
+    return load<int32_t>(at);
+  case TDS_I64:
+    return load<int64_t>(at);
+  default: // u8 and bool
+    return load<uint8_t>(at);
+  }
+}
+
+static double numberOf(tds_type type, const char *at) {
+  switch (type) {
+  case TDS_F16:
+    return halfValue(load<uint16_t>(at));
+  case TDS_BF16: {
+    uint32_t bits = uint32_t(load<uint16_t>(at)) << 16;
+    return load<float>(reinterpret_cast<const char *>(&bits));
+  }
+  case TDS_F32:
+    return load<float>(at);
+  case TDS_F64:
+    return load<double>(at);
+  default:
+    return static_cast<double>(integerOf(type, at));
+  }
+}
+
+double elementOf(const NamedArray &array, size_t index) {
+  return numberOf(array.type, &array.data[index * tds_type_size(array.type)]);
+}
+
+std::string elementText(const NamedArray &array, size_t index) {
+  const char *at = &array.data[index * tds_type_size(array.type)];
+  if (!isFloatType(array.type))
+    return std::to_string(integerOf(array.type, at));
+  char text[64];
+  std::snprintf(text, sizeof text, array.type == TDS_F64 ? "%.10g" : "%.6g",
+                numberOf(array.type, at));
+  return text;
+}
+
+/// Everything that is needed between batches. A sum of one result: integers
+/// in 64 bits, floats in double, weighted.
+struct Sweep::State {
+  State(const tds::Entry &entry, const std::string &data,
+        const std::vector<std::string> &set, bool strict,
+        const tds_loader_options &options)
+      : entry(entry), fixed(entry, set, data, strict),
+        loader(entry, data, options) {}
+
+  tds::Entry entry;
+  FixedInputs fixed;
+  tds::Loader loader;
+  bool gatherRows = false;
+  struct Sum {
+    std::vector<int64_t> integers;
+    std::vector<double> floats;
+  };
+  std::vector<Sum> sums;
+  double weight = 0;
+};
+
+static tds_loader_options evalOptions() {
+  tds_loader_options options{};
+  options.mode = TDS_LOADER_EVAL;
+  return options;
+}
+
+Sweep::Sweep(const tds::Entry &entry, const std::string &data,
+             const std::vector<std::string> &set, bool strictSet,
+             bool gatherRows)
+    : state(
+          std::make_unique<State>(entry, data, set, strictSet, evalOptions())) {
+  state->gatherRows = gatherRows;
+}
+
+Sweep::~Sweep() = default;
+
+uint64_t Sweep::rows() const { return state->loader.rows(); }
+
+bool Sweep::run() {
+  auto begin = std::chrono::steady_clock::now();
+  State &s = *state;
+  const std::vector<tds::Port> &ports = s.entry.results();
+  s.loader.seek(0, 0);
+  s.sums.assign(ports.size(), {});
+  s.weight = 0;
+  std::vector<NamedArray> gathered;
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const tds::Port &port = ports[i];
+    gathered.push_back({port.name, port.type, port.shape, {}});
+    size_t count = 1;
+    for (int64_t extent : port.shape)
+      count *= static_cast<size_t>(extent);
+    if (port.hasDataAxis)
+      continue;
+    if (port.type == TDS_BOOL && s.loader.batches() > 1)
+      throw tds::Error(TDS_INVALID_ARGUMENT,
+                       "result '" + port.name + "' of entry '" +
+                           s.entry.name() +
+                           "' is bool, which does not add up over batches; "
+                           "return an i32 or f32 instead");
+    s.sums[i].integers.assign(count, 0);
+    s.sums[i].floats.assign(count, 0);
+  }
+
+  const tds_tensor *batch = nullptr;
+  uint64_t rows = 0;
+  while (s.loader.next(batch, rows)) {
+    if (interrupted())
+      return false;
+    std::vector<tds_tensor> inputs(batch, batch + s.entry.inputs().size());
+    s.fixed.apply(inputs);
+    double weight = static_cast<double>(rows);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const tds::Port &port = s.entry.inputs()[i];
+      if (!port.isWeight)
+        continue;
+      weight = 0;
+      const char *at = static_cast<const char *>(inputs[i].data);
+      for (int64_t row = 0; row < port.shape[0]; ++row)
+        weight += load<float>(at + 4 * row);
+    }
+    s.weight += weight;
+    tds::Results out = s.entry.callRaw(std::move(inputs));
+    for (size_t i = 0; i < ports.size(); ++i) {
+      const tds::Tensor &tensor = out[i];
+      const char *data = static_cast<const char *>(tensor.data());
+      if (ports[i].hasDataAxis) {
+        if (!s.gatherRows)
+          continue;
+        size_t rowBytes =
+            tensor.bytes() / static_cast<size_t>(ports[i].shape[0]);
+        // Without a bound file every row counts.
+        size_t kept = s.loader.rows() ? static_cast<size_t>(rows)
+                                      : static_cast<size_t>(ports[i].shape[0]);
+        gathered[i].data.insert(gathered[i].data.end(), data,
+                                data + kept * rowBytes);
+        continue;
+      }
+      if (s.loader.batches() == 1) { // Nothing to combine.
+        gathered[i].data.assign(data, data + tensor.bytes());
+        continue;
+      }
+      size_t size = tds_type_size(ports[i].type);
+      for (size_t e = 0; e < s.sums[i].integers.size(); ++e) {
+        if (!isFloatType(ports[i].type))
+          s.sums[i].integers[e] = static_cast<int64_t>(
+              static_cast<uint64_t>(s.sums[i].integers[e]) +
+              static_cast<uint64_t>(integerOf(ports[i].type, data + e * size)));
+        else if (weight != 0)
+          s.sums[i].floats[e] +=
+              weight * numberOf(ports[i].type, data + e * size);
+      }
+    }
+  }
+
+  results.clear();
+  for (size_t i = 0; i < ports.size(); ++i) {
+    NamedArray &array = gathered[i];
+    if (ports[i].hasDataAxis) {
+      if (!s.gatherRows)
+        continue;
+      if (s.loader.rows())
+        array.shape[0] = static_cast<int64_t>(s.loader.rows());
+      results.push_back(std::move(array));
+      continue;
+    }
+    if (s.loader.batches() == 1) {
+      results.push_back(std::move(array));
+      continue;
+    }
+    auto append = [&](auto value) {
+      const char *at = reinterpret_cast<const char *>(&value);
+      array.data.insert(array.data.end(), at, at + sizeof value);
+    };
+    bool isFloat = isFloatType(array.type);
+    // Sums of integers may outgrow their type, averages of f16 and bf16 are
+    // finer than theirs.
+    array.type = !isFloat ? TDS_I64 : array.type == TDS_F64 ? TDS_F64 : TDS_F32;
+    for (size_t e = 0; e < s.sums[i].integers.size(); ++e) {
+      double mean = s.weight != 0 ? s.sums[i].floats[e] / s.weight : NAN;
+      if (!isFloat)
+        append(s.sums[i].integers[e]);
+      else if (array.type == TDS_F64)
+        append(mean);
+      else
+        append(static_cast<float>(mean));
+    }
+    results.push_back(std::move(array));
+  }
+  elapsed =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+          .count();
+  return true;
+}
+
+static std::string arrayText(const NamedArray &array) {
+  size_t count = array.data.size() / tds_type_size(array.type);
+  if (array.shape.empty())
+    return elementText(array, 0);
+  std::string text = "[";
+  constexpr size_t shown = 1000;
+  for (size_t i = 0; i < count && i < shown; ++i)
+    text += (i ? ", " : "") + elementText(array, i);
+  return text + (count > shown ? ", …]" : "]");
+}
+
+int evaluate(const Options &options) {
+  tds::Device device = openDevice(options);
+  tds::Module module = loadModule(options, device);
+  tds::Entry entry = module.entry(options.entry);
+  Sweep sweep(entry, options.data, options.set, true, false);
+  if (!sweep.run()) {
+    std::fprintf(stderr, "interrupted\n");
+    return interruptedExitCode;
+  }
+  if (sweep.arrays().empty())
+    throw tds::Error(TDS_INVALID_ARGUMENT,
+                     "entry '" + options.entry +
+                         "' gives results row by row only; use `tds-run "
+                         "predict` to write them to a file");
+  for (const NamedArray &array : sweep.arrays())
+    std::printf("%s: %s\n", array.name.c_str(), arrayText(array).c_str());
+  std::printf("rows: %llu in %.2f s\n",
+              static_cast<unsigned long long>(sweep.rows()), sweep.seconds());
+  return 0;
+}
+
+} // namespace tdsrun

@@ -1,0 +1,29 @@
+//===- Inputs.h - scalars from --set beside data from files -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TDS_RUN_INPUTS_H
+#define TDS_RUN_INPUTS_H
+
+#include "Options.h"
+
+namespace tdsrun {
+
+/// The inputs of an entry that no file is bound to.
+class FixedInputs {
+public:
+  /// Parses `name=value` pairs. With `strict`, a name that is no scalar input
+  /// of the entry is an error; without, it is left to another entry. Inputs
+  /// that have neither file (in `data`), value nor default are an error.
+  FixedInputs(const tds::Entry &entry, const std::vector<std::string> &set,
+              const std::string &data, bool strict);
+
+  /// Puts the values into what a loader gave.
+  void apply(std::vector<tds_tensor> &inputs) const;
+
+private:
+  std::vector<tds::Tensor> values; ///< by input; data is null where not given
+};
+
+} // namespace tdsrun
+
+#endif // TDS_RUN_INPUTS_H

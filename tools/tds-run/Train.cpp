@@ -1,0 +1,273 @@
+//===- Train.cpp - the training loop -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A run is a function of artefact, data, seed and settings: the order of rows
+// depends on the seed and the epoch alone, random numbers on tds.seed and
+// tds.step. So a checkpoint needs nothing but the variables and the place
+// (epoch, batch), and a resumed run ends in the same bits.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Evaluate.h"
+#include "Inputs.h"
+#include "Metrics.h"
+#include "Plot.h"
+#include "Progress.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <unistd.h>
+
+namespace tdsrun {
+
+namespace {
+
+/// The scalar results of a step, read after each.
+class ScalarResults {
+public:
+  explicit ScalarResults(const tds::Entry &entry) {
+    const std::vector<tds::Port> &ports = entry.results();
+    for (size_t i = 0; i < ports.size(); ++i) {
+      bool scalar = ports[i].shape.empty();
+      arrays.push_back(
+          {ports[i].name, ports[i].type, ports[i].shape,
+           std::vector<char>(scalar ? tds_type_size(ports[i].type) : 0)});
+      // data is null where a result is not wanted.
+      raw.push_back({ports[i].type, int32_t(ports[i].shape.size()),
+                     ports[i].shape.data(),
+                     scalar ? arrays.back().data.data() : nullptr});
+    }
+    // What the bar shows: `loss`, or else the first number.
+    for (size_t i = 0; i < arrays.size(); ++i)
+      if (arrays[i].shape.empty() &&
+          (lossIndex < 0 || arrays[i].name == "loss"))
+        lossIndex = static_cast<int>(i);
+  }
+
+  Figures figures() const {
+    Figures list;
+    for (const NamedArray &array : arrays)
+      if (array.shape.empty())
+        list.emplace_back(array.name, elementOf(array, 0));
+    return list;
+  }
+  std::string lossName() const {
+    return lossIndex < 0 ? "" : arrays[static_cast<size_t>(lossIndex)].name;
+  }
+  double loss() const {
+    return lossIndex < 0 ? 0
+                         : elementOf(arrays[static_cast<size_t>(lossIndex)], 0);
+  }
+  const std::vector<tds_tensor> &outputs() const { return raw; }
+
+private:
+  std::vector<NamedArray> arrays;
+  std::vector<tds_tensor> raw;
+  int lossIndex = -1;
+};
+
+class Training {
+public:
+  Training(const Options &options, tds::Module module)
+      : options(options), module(std::move(module)),
+        entry(this->module.entry(options.entry)),
+        fixed(entry, options.set, options.data, options.evalEntry.empty()),
+        scalars(entry) {
+    if (!entry.isStep())
+      throw UsageError("entry '" + options.entry +
+                       "' is a function, which trains nothing; name a step "
+                       "with --entry");
+    prepareVariables();
+    tds_loader_options loaderOptions{};
+    loaderOptions.mode = TDS_LOADER_TRAIN;
+    loaderOptions.seed = place.order_seed;
+    loader = std::make_unique<tds::Loader>(entry, options.data, loaderOptions);
+    batches = loader->batches();
+    if (place.batch > batches)
+      throw tds::Error(TDS_BAD_DATA,
+                       options.checkpoint + ": was saved at batch " +
+                           std::to_string(place.batch) +
+                           " of an epoch, but this data has " +
+                           std::to_string(batches) +
+                           "; resume with the data it was trained on");
+    loader->seek(place.epoch, place.batch);
+    done = firstStep = place.epoch * batches + place.batch;
+    uint64_t epochs = options.epochs  ? options.epochs
+                      : options.steps ? 0 // as many as the steps take
+                                      : 1;
+    total = epochs ? epochs * batches : options.steps;
+    if (options.steps)
+      total = std::min(total, options.steps);
+    epochCount = (total + batches - 1) / batches;
+    if (!options.evalEntry.empty())
+      sweep =
+          std::make_unique<Sweep>(this->module.entry(options.evalEntry),
+                                  options.evalData, options.set, false, false);
+    metrics = std::make_unique<Metrics>(options.metrics, resumed, firstStep);
+  }
+
+  int run() {
+    Progress progress(firstStep, total, epochCount, batches,
+                      std::max<uint64_t>(loader->batchRows(), 1));
+    if (resumed)
+      progress.line("resumed from " + options.checkpoint + " at epoch " +
+                    std::to_string(place.epoch + 1) + ", step " +
+                    std::to_string(firstStep));
+    bool stopped = false;
+    while (done < total && !stopped)
+      stopped = !runEpoch(progress);
+    progress.clear();
+    metrics->flush();
+    finish(progress, stopped);
+    return stopped ? interruptedExitCode : 0;
+  }
+
+private:
+  void prepareVariables() {
+    place.order_seed = options.seed;
+    if (options.resume && options.checkpoint.empty())
+      throw UsageError("--resume goes with --checkpoint FILE, the file to "
+                       "resume from");
+    if (options.resume && access(options.checkpoint.c_str(), F_OK) == 0) {
+      place = module.restore(options.checkpoint);
+      resumed = true;
+      if (place.order_seed != options.seed && options.seed != 0)
+        std::fprintf(stderr,
+                     "note: the run goes on with seed %lld of the checkpoint\n",
+                     static_cast<long long>(place.order_seed));
+      return;
+    }
+    if (options.resume)
+      std::fprintf(stderr, "note: %s does not exist yet; the run begins anew\n",
+                   options.checkpoint.c_str());
+    if (!options.initFrom.empty())
+      module.initFrom(options.initFrom, options.map, options.allowMissing);
+    else if (!options.map.empty() || !options.allowMissing.empty())
+      throw UsageError("--map and --allow-missing go with --init-from FILE");
+  }
+
+  /// The rest of the epoch that `place` is in; false when interrupted.
+  bool runEpoch(Progress &progress) {
+    const tds_tensor *batch = nullptr;
+    uint64_t rows = 0;
+    double lossSum = 0;
+    uint64_t lossCount = 0;
+    while (done < total && loader->next(batch, rows)) {
+      inputs.assign(batch, batch + entry.inputs().size());
+      fixed.apply(inputs);
+      tds::detail::check(tds_entry_call(entry.get(), inputs.data(),
+                                        inputs.size(), scalars.outputs().data(),
+                                        scalars.outputs().size()));
+      ++done;
+      ++place.batch;
+      lossSum += scalars.loss();
+      ++lossCount;
+      if (!options.metrics.empty())
+        metrics->step(done, place.epoch, scalars.figures());
+      if (!options.plot.empty())
+        curve.emplace_back(done, scalars.loss());
+      progress.step(done, scalars.lossName(), scalars.loss());
+      if (place.batch == batches)
+        break;
+      if (interrupted())
+        return false;
+      if (options.checkpointEvery && done % options.checkpointEvery == 0)
+        save();
+    }
+    if (place.batch < batches)
+      return true; // --steps ends within an epoch.
+    const tds_tensor *end = nullptr;
+    loader->next(end, rows); // The mark between two epochs.
+    place.batch = 0;
+    ++place.epoch;
+    if (!options.checkpointEvery || done % options.checkpointEvery == 0)
+      save();
+    if (interrupted())
+      return false;
+    return endOfEpoch(progress, lossCount ? lossSum / double(lossCount) : 0);
+  }
+
+  bool endOfEpoch(Progress &progress, double meanLoss) {
+    std::string text = "epoch " + std::to_string(place.epoch) + "/" +
+                       std::to_string(epochCount) + ":";
+    char number[64];
+    if (!scalars.lossName().empty()) {
+      std::snprintf(number, sizeof number, " %.4g,", meanLoss);
+      text += " " + scalars.lossName() + number;
+    }
+    text += " " + countText(progress.rate()) + " rows/s";
+    if (sweep) {
+      if (!sweep->run())
+        return false;
+      Figures figures;
+      for (const NamedArray &array : sweep->arrays()) {
+        if (!array.shape.empty())
+          continue;
+        figures.emplace_back(array.name, elementOf(array, 0));
+        text += ", " + options.evalEntry + " " + array.name + " " +
+                elementText(array, 0);
+      }
+      metrics->evaluation(done, place.epoch, figures);
+    }
+    progress.line(text);
+    return true;
+  }
+
+  void save() {
+    if (!options.checkpoint.empty())
+      module.save(options.checkpoint, place);
+  }
+
+  void finish(Progress &progress, bool stopped) {
+    save();
+    if (!options.plot.empty())
+      writeFile(
+          options.plot,
+          plotSvg(scalars.lossName().empty() ? "result" : scalars.lossName(),
+                  curve));
+    std::string text =
+        stopped ? "interrupted at step " + std::to_string(done)
+        : done == firstStep
+            ? "nothing to do: " + std::to_string(done) + " steps are done"
+            : "trained " + countText(double(done - firstStep)) + " steps";
+    char number[64];
+    std::snprintf(number, sizeof number, " in %.2f s", progress.seconds());
+    if (done > firstStep)
+      text += number + (" (" + countText(progress.rate())) + " rows/s)";
+    if (!options.checkpoint.empty())
+      text += "; saved to " + options.checkpoint +
+              (stopped ? ", go on with --resume" : "");
+    else if (stopped)
+      text += "; nothing was saved, since there was no --checkpoint";
+    progress.line(text);
+  }
+
+  const Options &options;
+  tds::Module module;
+  tds::Entry entry;
+  FixedInputs fixed;
+  ScalarResults scalars;
+  tds_progress place{};
+  bool resumed = false;
+  std::unique_ptr<tds::Loader> loader;
+  std::unique_ptr<Sweep> sweep;
+  std::unique_ptr<Metrics> metrics;
+  uint64_t batches = 1, done = 0, firstStep = 0, total = 0, epochCount = 0;
+  std::vector<tds_tensor> inputs;
+  Curve curve;
+};
+
+} // namespace
+
+int train(const Options &options) {
+  if (options.evalEntry.empty() != options.evalData.empty())
+    throw UsageError("--eval-entry and --eval-data go together");
+  tds::Device device = openDevice(options);
+  return Training(options,
+                  tds::Module::load(options.artifact, device, options.seed))
+      .run();
+}
+
+} // namespace tdsrun
