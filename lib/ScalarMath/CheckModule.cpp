@@ -58,8 +58,6 @@ static void emitKernel(OpBuilder &builder, Location loc,
   ValueRange arguments = function.getArguments();
   Value count = arguments.back();
   if (options.forGpu) {
-    function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
-                      builder.getUnitAttr());
     Type i32 = builder.getI32Type();
     auto wide = [&](Value x) {
       return arith::ExtUIOp::create(builder, loc, builder.getI64Type(), x)
@@ -111,6 +109,11 @@ OwningOpRef<ModuleOp> buildCheckModule(MLIRContext &context,
   passes.addPass(createReconcileUnrealizedCastsPass());
   if (failed(passes.run(*module)))
     return nullptr;
+  // Only an llvm.func may carry the attribute.
+  if (options.forGpu)
+    for (auto function : module->getOps<LLVM::LLVMFuncOp>())
+      function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
+                        builder.getUnitAttr());
   return module;
 }
 
