@@ -246,6 +246,9 @@ public:
 
   size_t size() const { return tensors.size(); }
   const Tensor &operator[](size_t index) const { return tensors.at(index); }
+  const Tensor &operator[](int index) const { // else 0 could be a null name
+    return tensors.at(static_cast<size_t>(index));
+  }
   const Tensor &operator[](const std::string &name) const {
     for (size_t i = 0; i < ports->size(); ++i)
       if ((*ports)[i].name == name)
