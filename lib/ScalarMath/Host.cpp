@@ -247,18 +247,52 @@ CLONES float normalAt(uint64_t seed, uint64_t index, uint32_t iteration,
   return normalAtKernel(b, seed, index, iteration, step, site);
 }
 
+/// Elements first .. first + n of a draw: `four` makes the values of one block
+/// of four into out[0 .. 3], `one` makes single elements at the ragged ends.
+template <class Four, class One>
+static TDSL_SM_INLINE void drawRow(uint64_t first, float *out, size_t n,
+                                   Four four, One one) {
+  size_t i = 0;
+  for (; i < n && (first + i) % 4 != 0; ++i)
+    out[i] = one(first + i);
+  size_t blocks = (n - i) / 4;
+  for (size_t block = 0; block < blocks; ++block)
+    four(first + i + 4 * block, out + i + 4 * block);
+  for (i += 4 * blocks; i < n; ++i)
+    out[i] = one(first + i);
+}
+
 CLONES void uniformRow(uint64_t seed, uint64_t first, uint32_t iteration,
                        uint32_t step, uint32_t site, float *out, size_t n) {
   HostBuilder b;
-  for (size_t i = 0; i < n; ++i)
-    out[i] = uniformAtKernel(b, seed, first + i, iteration, step, site);
+  drawRow(
+      first, out, n,
+      [&](uint64_t index, float *to) __attribute__((always_inline)) {
+        auto w = drawWords(b, seed, index, iteration, step, site);
+        for (int k = 0; k < 4; ++k)
+          to[k] = uniformKernel(b, w.word[k]);
+      },
+      [&](uint64_t index) __attribute__((always_inline)) {
+        return uniformAtKernel(b, seed, index, iteration, step, site);
+      });
 }
 
 CLONES void normalRow(uint64_t seed, uint64_t first, uint32_t iteration,
                       uint32_t step, uint32_t site, float *out, size_t n) {
   HostBuilder b;
-  for (size_t i = 0; i < n; ++i)
-    out[i] = normalAtKernel(b, seed, first + i, iteration, step, site);
+  drawRow(
+      first, out, n,
+      [&](uint64_t index, float *to) __attribute__((always_inline)) {
+        auto w = drawWords(b, seed, index, iteration, step, site);
+        for (int k = 0; k < 4; k += 2) {
+          auto pair = normalKernel(b, w.word[k], w.word[k + 1]);
+          to[k] = pair.first;
+          to[k + 1] = pair.second;
+        }
+      },
+      [&](uint64_t index) __attribute__((always_inline)) {
+        return normalAtKernel(b, seed, index, iteration, step, site);
+      });
 }
 
 } // namespace tdsl::scalarmath

@@ -40,8 +40,7 @@ static bool isNaN(uint64_t bits, Element element) {
 }
 
 /// Runs both forms on one row.
-static std::string compareRow(const CheckKernel &kernel,
-                              CompiledKernels &compiled,
+static std::string compareRow(const CheckKernel &kernel, KernelRunner &compiled,
                               const std::vector<const void *> &inputs,
                               std::vector<uint64_t> &host,
                               std::vector<uint64_t> &target) {
@@ -69,7 +68,7 @@ static std::string compareRow(const CheckKernel &kernel,
   return "";
 }
 
-std::string compareBits(const CheckKernel &kernel, CompiledKernels &compiled,
+std::string compareBits(const CheckKernel &kernel, KernelRunner &compiled,
                         uint64_t points) {
   Inputs inputs(kernel.inputs, 1);
   points = std::max<uint64_t>(points, inputs.edgeCount());
@@ -84,7 +83,7 @@ std::string compareBits(const CheckKernel &kernel, CompiledKernels &compiled,
   return "";
 }
 
-std::string compareAllF32(const CheckKernel &kernel, CompiledKernels &compiled,
+std::string compareAllF32(const CheckKernel &kernel, KernelRunner &compiled,
                           uint32_t stride) {
   std::vector<uint64_t> host(rowLength), target(rowLength);
   std::vector<uint32_t> in(rowLength);

@@ -14,11 +14,11 @@ namespace tdsl::scalarmath {
 /// random operands, at least `points` of them. Empty where every bit agrees
 /// (any NaN with any other); else a sentence with the first operands that
 /// differ.
-std::string compareBits(const CheckKernel &kernel, CompiledKernels &compiled,
+std::string compareBits(const CheckKernel &kernel, KernelRunner &compiled,
                         uint64_t points);
 
 /// The same on every `stride`-th f32 pattern; for kernels of one f32.
-std::string compareAllF32(const CheckKernel &kernel, CompiledKernels &compiled,
+std::string compareAllF32(const CheckKernel &kernel, KernelRunner &compiled,
                           uint32_t stride);
 
 } // namespace tdsl::scalarmath

@@ -18,17 +18,26 @@ class LLJIT;
 
 namespace tdsl::scalarmath {
 
+/// Runs kernels of the check module somewhere.
+class KernelRunner {
+public:
+  virtual ~KernelRunner() = default;
+  /// Runs a kernel on n elements; the rows lie in this process.
+  virtual llvm::Error run(const CheckKernel &kernel, const void *const *inputs,
+                          void *output, int64_t n) = 0;
+};
+
 /// The check module compiled in process for one x86-64 level ("x86-64",
 /// "x86-64-v3", ...), `lanes` elements at a time.
-class CompiledKernels {
+class CompiledKernels : public KernelRunner {
 public:
   static llvm::Expected<std::unique_ptr<CompiledKernels>>
   compile(llvm::StringRef cpu, unsigned lanes);
-  ~CompiledKernels();
+  ~CompiledKernels() override;
 
-  /// Runs a kernel on n elements; n is a multiple of the lanes.
+  /// n is a multiple of the lanes.
   llvm::Error run(const CheckKernel &kernel, const void *const *inputs,
-                  void *output, int64_t n);
+                  void *output, int64_t n) override;
 
 private:
   explicit CompiledKernels(std::unique_ptr<llvm::orc::LLJIT> jit);

@@ -8,10 +8,12 @@
 
 #include "Accuracy.h"
 #include "Bits.h"
+#include "Driver.h"
 
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <algorithm>
 #include <cstdio>
 
 using namespace llvm;
@@ -44,6 +46,13 @@ static cl::opt<std::string>
             cl::desc("Print the PTX of every function for a chip, as "
                      "sm_75, and end"),
             cl::cat(category), cl::value_desc("chip"));
+
+static cl::opt<std::string>
+    driver("driver",
+           cl::desc("Compare with PTX run by a library with the CUDA driver's "
+                    "interface, as libcuda.so.1 or the simulator's; no other "
+                    "check is made"),
+           cl::value_desc("file"), cl::cat(category));
 
 static bool report(const char *name, const char *type, bool hasTwo,
                    const Worst &worst) {
@@ -80,6 +89,29 @@ static bool checkAccuracy() {
   return pass;
 }
 
+/// Compares every kernel on edge values and random points, and the kernels of
+/// one f32 on every `step`-th value.
+static bool compareWithHost(KernelRunner &runner, const std::string &where,
+                            uint32_t step) {
+  unsigned same = 0, different = 0;
+  for (const CheckKernel &kernel : checkKernels()) {
+    if (!only.empty() && kernel.name != only &&
+        !StringRef(kernel.name).starts_with(only + "_"))
+      continue;
+    std::string text =
+        compareBits(kernel, runner, std::min<uint64_t>(points, 100000));
+    if (text.empty() && kernel.inputs == std::vector<Element>{Element::F32})
+      text = compareAllF32(kernel, runner, step);
+    if (!text.empty())
+      std::printf("%s: %s\n", where.c_str(), text.c_str());
+    ++(text.empty() ? same : different);
+  }
+  std::printf("%s: %u functions have the host's bits, %u differ\n",
+              where.c_str(), same, different);
+  std::fflush(stdout);
+  return different == 0;
+}
+
 static bool checkBits() {
   bool pass = true;
   const std::pair<const char *, unsigned> targets[] = {
@@ -95,29 +127,28 @@ static bool checkBits() {
              << toString(compiled.takeError()) << "\n";
       return false;
     }
-    unsigned same = 0;
-    for (const CheckKernel &kernel : checkKernels()) {
-      if (!only.empty() && !StringRef(kernel.name).starts_with(only + "_"))
-        continue;
-      std::string text = compareBits(kernel, **compiled, 100000);
-      // Without an fma instruction all values would take hours.
-      bool isOneF32 = kernel.inputs == std::vector<Element>{Element::F32};
-      if (text.empty() && isOneF32)
-        text = compareAllF32(kernel, **compiled,
-                             StringRef(cpu) == "x86-64" && stride < 4099
-                                 ? 4099
-                                 : uint32_t(stride));
-      if (text.empty())
-        ++same;
-      else
-        std::printf("%s, %u lanes: %s\n", cpu, lanes, text.c_str());
-      pass &= text.empty();
-    }
-    std::printf("%s, %u lanes: %u functions have the host's bits\n", cpu, lanes,
-                same);
-    std::fflush(stdout);
+    // Without an fma instruction all values would take hours.
+    uint32_t step = StringRef(cpu) == "x86-64"
+                        ? std::max<uint32_t>(stride, 4099)
+                        : uint32_t(stride);
+    pass &= compareWithHost(**compiled,
+                            std::string(cpu) + ", " + std::to_string(lanes) +
+                                (lanes == 1 ? " lane" : " lanes"),
+                            step);
   }
   return pass;
+}
+
+/// On a GPU, or the PTX simulator.
+static bool checkDevice() {
+  auto device = DeviceKernels::open(driver);
+  if (!device) {
+    errs() << "error: " << toString(device.takeError()) << "\n";
+    return false;
+  }
+  return compareWithHost(
+      **device, std::string(driver) + " (" + (*device)->chip().str() + ")",
+      stride);
 }
 
 int main(int argc, char **argv) {
@@ -140,6 +171,11 @@ int main(int argc, char **argv) {
     return 0;
   }
   bool pass = true;
+  if (!driver.empty()) {
+    pass = checkDevice();
+    std::printf("%s\n", pass ? "all bits equal" : "FAILED, see above");
+    return pass ? 0 : 1;
+  }
   if (!skipAccuracy)
     pass &= checkAccuracy();
   if (!skipBits)
