@@ -76,6 +76,8 @@ static int runCommandLine(int argc, char **argv) {
   CLI::App app{"Train, evaluate and predict with what tdslc compiled.",
                "tds-run"};
   app.require_subcommand(1);
+  // An option given twice takes the later value, as scripts expect.
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.set_version_flag("--version", std::string("tds-run ") + tds_version());
   Options trainOptions, evalOptions, predictOptions;
   std::string infoPath;
