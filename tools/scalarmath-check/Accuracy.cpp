@@ -42,7 +42,7 @@ template <class Work> static Worst onThreads(unsigned threads, Work work) {
 }
 
 /// The error by the double reference, or a negative number where only MPFR can
-/// tell (special values, and results at the ends of the range).
+/// tell (results of the wrong kind or sign, and at the ends of the range).
 static double quickError(Unary function, float x, float result) {
   double truth = referenceInDouble(function, double(x));
   float rounded = float(truth);
@@ -50,8 +50,12 @@ static double quickError(Unary function, float x, float result) {
     return rounded == result && std::signbit(rounded) == std::signbit(result)
                ? 0
                : -1;
-  if (!std::isfinite(rounded) || !std::isfinite(result) || rounded == 0)
+  if (std::isnan(rounded) || std::isnan(result))
     return std::isnan(rounded) && std::isnan(result) ? 0 : -1;
+  if (std::isinf(rounded) || std::isinf(result))
+    return rounded == result ? 0 : -1;
+  if (std::signbit(rounded) != std::signbit(result))
+    return -1;
   uint64_t bits;
   std::memcpy(&bits, &truth, sizeof(bits));
   int exponent = std::max(int(bits >> 52 & 0x7ff) - 1022, -125);

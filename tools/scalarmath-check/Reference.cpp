@@ -250,7 +250,7 @@ double referenceInDouble(Unary function, double x) {
   case Unary::Tanh:
     return std::tanh(x);
   case Unary::Sigmoid:
-    return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
+    return 1 / (1 + std::exp(-x));
   case Unary::Erf:
     return std::erf(x);
   case Unary::Sin:

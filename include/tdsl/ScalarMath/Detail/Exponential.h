@@ -96,17 +96,35 @@ template <class T, class B, class V> TDSL_SM_INLINE auto tanhKernel(B &b, V x) {
 }
 
 /// q = 1 / (1 + z) or z / (1 + z) with z = e^-|x|: nothing overflows, and the
-/// far left tail keeps its subnormals. The rounding error of 1 + z, times
-/// 1 / (1 + z), which is q or 1 - q, is taken out of q again.
+/// far left tail keeps its subnormals.
+///
+/// On the left q can have nearly twice the relative spacing of z, so an error
+/// of z would nearly double. Therefore the last rounding error of z (relative:
+/// delta) and that of 1 + z (d.low) are taken out of q again, to first order:
+/// q (1 - (d.low - delta) / d) on the left, q (1 - (d.low + z delta) / d) on
+/// the right, where 1 / d is 1 - q and q.
 template <class T, class B, class V>
 TDSL_SM_INLINE auto sigmoidKernel(B &b, V x) {
+  using C = ExpConstants<T>;
   auto one = num<T>(b, 1);
-  auto z = expKernel<T>(b, b.neg(b.abs(x)));
+  auto limited = b.select(b.gt(b.abs(x), num<T>(b, -C::low)),
+                          num<T>(b, -C::low), b.abs(x));
+  auto reduced = reduceByLn2<T>(b, b.neg(limited));
+  auto r = reduced.r;
+  auto p = b.fma(horner<T>(b, r, C::exp), r, one);
+  auto e = b.fma(p, r, one);
+  auto error = b.fma(p, r, b.neg(b.sub(e, one)));
+  // error / e, with 1 - r for e^-r.
+  auto delta = b.fma(b.neg(error), r, error);
+  auto z = scale<T>(b, e, reduced.n);
+
   auto isNegative = b.lt(x, num<T>(b, 0));
   auto d = fastTwoSum(b, one, z);
   auto q = b.div(b.select(isNegative, z, one), d.high);
   auto inverse = b.select(isNegative, b.sub(one, q), q);
-  return b.fma(b.neg(b.mul(q, d.low)), inverse, q);
+  auto factor = b.select(isNegative, num<T>(b, -1), z);
+  auto relative = b.mul(b.fma(factor, delta, d.low), inverse);
+  return b.fma(b.neg(relative), q, q);
 }
 
 } // namespace tdsl::scalarmath::detail
