@@ -7,6 +7,7 @@
 #include "tdsl/Autodiff/Autodiff.h"
 #include "tdsl/Autodiff/Passes.h"
 #include "tdsl/Dialect/TDS/TDSDialect.h"
+#include "tdsl/Fusion/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -18,5 +19,6 @@ int main(int argc, char **argv) {
   tdsl::autodiff::registerAutodiffModels(registry);
   mlir::registerTransformsPasses();
   tdsl::autodiff::registerAutodiffPasses();
+  tdsl::registerFusionPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "TDS pass driver\n", registry));
 }

@@ -1,0 +1,103 @@
+//===- Passes.td - passes that turn graph operations into kernels -*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TDSL_FUSION_PASSES_TD
+#define TDSL_FUSION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def GeneralizePass : Pass<"tds-generalize", "::mlir::func::FuncOp"> {
+  let summary = "Rewrite element operations and axis operations as index definitions";
+  let description = [{
+    Element operations, `tds.broadcast`, `tds.transpose` and `tds.reduce` become `tds.generic`. A splat constant that is read becomes a
+    scalar of the reader's body. A `tds.contract` without a free axis on one side becomes a sum (it is bound by memory, and fuses as
+    such). A `tds.scatter` whose loop indices are all indices of the result becomes a generic that selects. What is left are generics,
+    contractions, scatters, reshapes (views) and constants.
+
+    ```mlir
+    %b = tds.broadcast %v axes [1] : tensor<10xf32> to tensor<4x10xf32>
+    %r = tds.add %x, %b : tensor<4x10xf32>
+    ```
+    becomes, after `tds-inline-producers`,
+    ```mlir
+    %r = tds.generic (%i, %j) in (4, 10) : tensor<4x10xf32> {
+      %a = tds.read %x[%i, %j] : tensor<4x10xf32>
+      %b = tds.read %v[%j] : tensor<10xf32>
+      %s = tds.add %a, %b : f32
+      tds.yield %s : f32
+    }
+    ```
+  }];
+  let dependentDialects = ["::tdsl::tds::TDSDialect"];
+  let statistics = [
+    Statistic<"numGenerics", "generics", "Number of operations rewritten as tds.generic">,
+    Statistic<"numScatters", "scatters", "Number of scatters rewritten as tds.generic">
+  ];
+}
+
+def MoveReshapesPass : Pass<"tds-move-reshapes", "::mlir::func::FuncOp"> {
+  let summary = "Move reshapes out of chains of element generics";
+  let description = [{
+    A generic that reads only at its own indices may run at any shape of as many elements. Where it reads a reshape of what another
+    operation computes, it is moved to that operation's shape, and the reshape behind it. A read of a reshape that needs no division
+    to undo (unit axes, split axes) reads the operand. A reshape that stays is a view of its operand's memory.
+  }];
+  let dependentDialects = ["::tdsl::tds::TDSDialect"];
+  let statistics = [Statistic<"numMoved", "moved", "Number of generics moved across a reshape">];
+}
+
+def RecogniseContractionsPass : Pass<"tds-recognise-contractions", "::mlir::func::FuncOp"> {
+  let summary = "Rewrite sums of products over shared indices as tds.contract";
+  let description = [{
+    A sum whose body is a product of two factors, each a function of tensors at loop indices, and where each factor has a parallel index
+    that the other lacks, becomes a `tds.contract`. A factor that is more than a read becomes a generic of its own. Casts to the accumulator type are
+    absorbed. Transposes in front of and behind a contraction become its axis lists.
+  }];
+  let dependentDialects = ["::tdsl::tds::TDSDialect"];
+  let statistics = [Statistic<"numContractions", "contractions", "Number of contractions recognised">];
+}
+
+def SplitReductionsPass : Pass<"tds-split-reductions", "::mlir::func::FuncOp"> {
+  let summary = "Split long reductions with few results in two stages";
+  let description = [{
+    A reduction with fewer results than it takes to fill a device is done in a fixed number of parts, and then over the parts. The split
+    depends on the extents only, so that the order of the terms is the same on every run and device.
+  }];
+  let dependentDialects = ["::tdsl::tds::TDSDialect"];
+  let statistics = [Statistic<"numSplit", "split", "Number of reductions split">];
+}
+
+def InlineProducersPass : Pass<"tds-inline-producers", "::mlir::func::FuncOp"> {
+  let summary = "Inline element generics into the bodies that read them";
+  let description = [{
+    A `tds.read` of a generic without a reduction is replaced by that generic's body at the read's indices, where this does not
+    multiply work: the producer has one reader and is evaluated no more often than before, or it costs next to nothing.
+  }];
+  let dependentDialects = ["::tdsl::tds::TDSDialect"];
+  let statistics = [Statistic<"numInlined", "inlined", "Number of reads replaced by a body">];
+}
+
+def FormKernelsPass : Pass<"tds-form-kernels", "::mlir::func::FuncOp"> {
+  let summary = "Group generics, contractions and scatters into kernels";
+  let description = [{
+    Greedy: each operation joins the kernel of one that it reads where the joined kernel is of a kind that `tds.kernel` allows
+    and no cycle arises; then kernels of equal extents that share an input, or are small, are joined. A value that is read
+    outside its kernel, but costs next to nothing to compute again from what is in memory anyway, is computed again. After the pass an entry holds
+    nothing but kernels, reshapes, constants and its return.
+  }];
+  let dependentDialects = ["::tdsl::tds::TDSDialect"];
+  let options = [
+    Option<"fuse", "fuse", "bool", /*default=*/"true", "Join operations; otherwise each is a kernel of its own">,
+    Option<"maxBuffers", "max-buffers", "unsigned", /*default=*/"64", "Most inputs and outputs of one kernel">
+  ];
+  let statistics = [
+    Statistic<"numKernels", "kernels", "Number of kernels made">,
+    Statistic<"numJoined", "joined", "Number of times that two kernels were joined">,
+    Statistic<"numRecomputed", "recomputed", "Number of values computed again instead of stored">
+  ];
+}
+
+#endif // TDSL_FUSION_PASSES_TD

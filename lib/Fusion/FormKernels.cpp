@@ -1,0 +1,425 @@
+//===- FormKernels.cpp - kernels from generics, contractions and scatters -*-
+//C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// 1. Joining along reads, in program order: an operation joins the kernel that
+// makes what it reads. Contractions come first (an epilogue
+//    is free), then rows, then loops.
+// 2. Joining of kernels over equal extents that share an input, or that are so
+// small that the launch costs more than the work.
+// 3. A value that crosses kernels is computed again in its readers where that
+// moves fewer bytes than to store and to load it.
+// 4. The kernels are built in the order of the groups; inside, what has one
+// reader becomes part of its body.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelGroups.h"
+
+#include "tdsl/Fusion/Bodies.h"
+#include "tdsl/Fusion/Passes.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+using namespace mlir;
+using namespace tdsl;
+using namespace tdsl::tds;
+
+namespace tdsl {
+#define GEN_PASS_DEF_FORMKERNELSPASS
+#include "tdsl/Fusion/Passes.h.inc"
+} // namespace tdsl
+
+namespace {
+
+/// Number of results up to which kernels that have nothing in common are joined
+/// to save a launch.
+constexpr int64_t smallKernel = 16384;
+/// How many earlier kernels of equal extents are tried before giving up.
+constexpr unsigned maxSiblingTries = 64;
+/// Cost up to which a value is computed again in a reader.
+constexpr int64_t cheapToRecompute = 8;
+/// Cost up to which a value of rows is computed again at each point of the
+/// columns, inside a kernel.
+constexpr int64_t cheapPerPoint = 2;
+
+int64_t getBytes(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.getNumElements() * getElementBytes(type.getElementType());
+}
+
+int64_t getNumElements(ArrayRef<int64_t> extents) {
+  int64_t product = 1;
+  for (int64_t extent : extents)
+    product *= extent;
+  return product;
+}
+
+struct FormKernelsPass
+    : public tdsl::impl::FormKernelsPassBase<FormKernelsPass> {
+  using tdsl::impl::FormKernelsPassBase<FormKernelsPass>::FormKernelsPassBase;
+
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (function.isExternal())
+      return;
+    Block &block = function.getBody().front();
+    sinkScalars(block);
+    for (Operation &op : block.without_terminator()) {
+      if (isa<GenericOp, ContractOp, ScatterOp, KernelOp, ReshapeOp,
+              ConstantOp>(op))
+        continue;
+      // A function that is no entry, such as a custom derivative, has been
+      // inlined where it was used.
+      if (!function->hasAttr(attr::kEntry))
+        return;
+      op.emitOpError(
+          "cannot become part of a kernel; run tds-generalize first");
+      return signalPassFailure();
+    }
+    KernelGroups groups(block, maxBuffers);
+    if (fuse) {
+      joinReaders(groups);
+      joinSiblings(groups);
+      joinReaders(groups);
+      recompute(groups);
+    }
+    if (failed(build(function, groups)))
+      signalPassFailure();
+  }
+
+  //===------------------------------------------------------------------===//
+  // Joining
+  //===------------------------------------------------------------------===//
+
+  void joinReaders(KernelGroups &groups) {
+    for (unsigned op = 0; op < groups.getNumOps(); ++op) {
+      SmallVector<unsigned> candidates;
+      for (unsigned producer : groups.getProducers(op)) {
+        unsigned group = groups.getGroupOf(producer);
+        if (!llvm::is_contained(candidates, group))
+          candidates.push_back(group);
+      }
+      auto rank = [&](unsigned group) {
+        KernelKind kind = groups.getGroup(group).shape.kind;
+        return kind == KernelKind::Contract ? 0
+               : kind == KernelKind::Row    ? 1
+                                            : 2;
+      };
+      // The last one first: joining an earlier one would put the others
+      // between.
+      llvm::sort(candidates, [&](unsigned a, unsigned b) {
+        return std::pair(rank(a), groups.getGroup(b).position) <
+               std::pair(rank(b), groups.getGroup(a).position);
+      });
+      for (unsigned candidate : candidates)
+        numJoined += groups.tryJoin(candidate, groups.getGroupOf(op));
+    }
+  }
+
+  void joinSiblings(KernelGroups &groups) {
+    // By extents: kernels of rows also under the extents of rows and columns
+    // together, and of rows alone.
+    llvm::MapVector<ArrayAttr, SmallVector<unsigned>> buckets;
+    Builder builder(&getContext());
+    SmallVector<unsigned> order(groups.getOrder());
+    for (unsigned group : order) {
+      const KernelGroups::Group &info = groups.getGroup(group);
+      if (info.isOpaque || info.shape.kind == KernelKind::Scatter ||
+          info.shape.kind == KernelKind::Contract)
+        continue;
+      SmallVector<int64_t> key(info.shape.rows);
+      llvm::append_range(key, info.shape.columns);
+      buckets[builder.getI64ArrayAttr(key)].push_back(group);
+      if (!info.shape.columns.empty())
+        buckets[builder.getI64ArrayAttr(info.shape.rows)].push_back(group);
+    }
+    for (auto &[key, members] : buckets)
+      for (size_t i = 0; i < members.size(); ++i) {
+        unsigned tries = 0;
+        for (size_t j = i; j-- > 0 && tries < maxSiblingTries;) {
+          if (groups.getGroup(members[i]).members.empty() ||
+              groups.getGroup(members[j]).members.empty())
+            continue;
+          ++tries;
+          // Rows and loops are joined for a common input only: a loop may write
+          // in place, rows may not.
+          bool isSameKind = groups.getGroup(members[i]).shape.kind ==
+                            groups.getGroup(members[j]).shape.kind;
+          if (!shareInput(groups, members[i], members[j]) &&
+              !(isSameKind && areSmall(groups, members[i], members[j])))
+            continue;
+          numJoined += groups.tryJoin(members[j], members[i]);
+        }
+      }
+  }
+
+  static bool shareInput(const KernelGroups &groups, unsigned lhs,
+                         unsigned rhs) {
+    SmallVector<Value> inputs = groups.getInputs(groups.getGroup(rhs).members);
+    for (Value input : groups.getInputs(groups.getGroup(lhs).members))
+      if (llvm::is_contained(inputs, input) &&
+          cast<RankedTensorType>(input.getType()).getNumElements() > 1 &&
+          cast<RankedTensorType>(input.getType()).getNumElements() * 4 >=
+              getNumPointsOf(groups, lhs))
+        return true;
+    return false;
+  }
+
+  static int64_t getNumPointsOf(const KernelGroups &groups, unsigned group) {
+    const KernelShape &shape = groups.getGroup(group).shape;
+    return getNumElements(shape.rows) * getNumElements(shape.columns);
+  }
+
+  static bool areSmall(const KernelGroups &groups, unsigned lhs, unsigned rhs) {
+    return getNumPointsOf(groups, lhs) <= smallKernel &&
+           getNumPointsOf(groups, rhs) <= smallKernel;
+  }
+
+  //===------------------------------------------------------------------===//
+  // Recomputing
+  //===------------------------------------------------------------------===//
+
+  /// A value's readers in other groups; fails where it is used in another way,
+  /// so that it is in memory anyhow.
+  static LogicalResult
+  getOuterReads(const KernelGroups &groups, GenericOp generic, unsigned group,
+                llvm::MapVector<unsigned, SmallVector<ReadOp>> &reads) {
+    for (Operation *user : generic->getUsers()) {
+      auto read = dyn_cast<ReadOp>(user);
+      std::optional<unsigned> reader =
+          read ? groups.getIndexOf(read->getParentOp()) : std::nullopt;
+      if (!reader)
+        return failure();
+      unsigned readerGroup = groups.getGroupOf(*reader);
+      if (readerGroup == group)
+        continue;
+      if (read.getGuard() || read.getClamped())
+        return failure();
+      reads[readerGroup].push_back(read);
+    }
+    return success();
+  }
+
+  /// Whether `tensor` is in memory for others than `reader`.
+  static bool isInMemory(const KernelGroups &groups, Value tensor,
+                         unsigned group, Operation *reader) {
+    Operation *producer = tensor.getDefiningOp();
+    std::optional<unsigned> index =
+        producer ? groups.getIndexOf(producer) : std::nullopt;
+    if (!index || groups.getGroupOf(*index) != group)
+      return true;
+    return llvm::any_of(tensor.getUsers(), [&](Operation *user) {
+      if (auto read = dyn_cast<ReadOp>(user))
+        user = read->getParentOp();
+      std::optional<unsigned> other = groups.getIndexOf(user);
+      return user != reader && (!other || groups.getGroupOf(*other) != group);
+    });
+  }
+
+  void recompute(KernelGroups &groups) {
+    for (unsigned op = 0; op < groups.getNumOps(); ++op) {
+      auto generic = dyn_cast<GenericOp>(groups.getOp(op));
+      if (!generic || generic.hasReduction())
+        continue;
+      unsigned group = groups.getGroupOf(op);
+      int64_t cost = getBodyCost(generic);
+      llvm::MapVector<unsigned, SmallVector<ReadOp>> outer;
+      if (failed(getOuterReads(groups, generic, group, outer)) || outer.empty())
+        continue;
+      bool hasInner = false;
+      llvm::SmallPtrSet<Operation *, 4> readers;
+      for (Operation *user : generic->getUsers()) {
+        hasInner |=
+            groups.getGroupOf(*groups.getIndexOf(user->getParentOp())) == group;
+        readers.insert(user->getParentOp());
+      }
+      // With one reader the work only moves.
+      if (cost > cheapToRecompute && (hasInner || readers.size() != 1))
+        continue;
+      SmallVector<ReadOp> inner = getReads(generic);
+      if (!llvm::all_of(inner, [&](ReadOp read) {
+            return isInMemory(groups, read.getTensor(), group, generic);
+          }))
+        continue;
+      int64_t saved = getBytes(generic.getResult()), extra = 0;
+      bool fits = true;
+      for (auto &[reader, reads] : outer) {
+        saved += getBytes(generic.getResult());
+        SmallVector<Value> inputs =
+            groups.getInputs(groups.getGroup(reader).members);
+        llvm::SetVector<Value> tensors;
+        for (ReadOp read : inner)
+          tensors.insert(read.getTensor());
+        unsigned more = 0;
+        for (Value tensor : tensors)
+          if (!llvm::is_contained(inputs, tensor)) {
+            extra += getBytes(tensor);
+            ++more;
+          }
+        fits &= inputs.size() +
+                    groups.getOutputs(groups.getGroup(reader).members).size() +
+                    more <=
+                maxBuffers;
+        for (ReadOp read : reads) {
+          Operation *body = read->getParentOp();
+          fits &= cost <= cheapPerPoint ||
+                  getNumPoints(body) <= generic.getType().getNumElements();
+          // A body in the group that makes a tensor must read it as its kind
+          // says.
+          for (Value tensor : tensors)
+            if (auto index = groups.getIndexOf(tensor.getDefiningOp()))
+              fits &= groups.getGroupOf(*index) != reader;
+        }
+      }
+      // Nothing is gained by moving work that costs no fewer bytes in its new
+      // place.
+      if (!fits || extra > saved || (cost > cheapToRecompute && extra >= saved))
+        continue;
+      for (auto &[reader, reads] : outer)
+        for (ReadOp read : reads) {
+          Operation *body = read->getParentOp();
+          OpBuilder builder(read);
+          read.replaceAllUsesWith(
+              cloneBodyAt(builder, generic, read.getIndices()));
+          read.erase();
+          simplifyBody(&body->getRegion(0).front());
+        }
+      ++numRecomputed;
+      if (!hasInner) {
+        groups.remove(op);
+        generic.erase();
+      }
+    }
+  }
+
+  //===------------------------------------------------------------------===//
+  // Building
+  //===------------------------------------------------------------------===//
+
+  LogicalResult build(func::FuncOp function, KernelGroups &groups) {
+    Block &block = function.getBody().front();
+    Operation *terminator = block.getTerminator();
+    OpBuilder builder(terminator);
+    SmallVector<Operation *> old;
+    for (Operation &op : block.without_terminator())
+      old.push_back(&op);
+    IRMapping mapping;
+    // Brings a value to its place in the new order: constants and reshapes are
+    // made where they are first needed.
+    auto bring = [&](auto &self, Value value) -> Value {
+      if (Value done = mapping.lookupOrNull(value))
+        return done;
+      Operation *op = value.getDefiningOp();
+      if (!op)
+        return value;
+      if (auto reshape = dyn_cast<ReshapeOp>(op))
+        self(self, reshape.getOperand());
+      return builder.clone(*op, mapping)->getResult(0);
+    };
+    SmallVector<KernelOp> kernels;
+    for (unsigned group : groups.getOrder()) {
+      ArrayRef<unsigned> members = groups.getGroup(group).members;
+      if (members.empty())
+        continue;
+      if (groups.getGroup(group).isOpaque) {
+        Operation *op = groups.getOp(members.front());
+        for (Value operand : op->getOperands())
+          bring(bring, operand);
+        builder.clone(*op, mapping);
+        continue;
+      }
+      SmallVector<Value> inputs = groups.getInputs(members),
+                         outputs = groups.getOutputs(members);
+      if (outputs.empty())
+        continue;
+      kernels.push_back(
+          buildKernel(builder, groups, members, inputs, outputs, mapping,
+                      [&](Value value) { return bring(bring, value); }));
+    }
+    for (OpOperand &operand : terminator->getOpOperands())
+      operand.set(bring(bring, operand.get()));
+    for (Operation *op : llvm::reverse(old))
+      op->dropAllDefinedValueUses();
+    for (Operation *op : llvm::reverse(old))
+      op->erase();
+    for (KernelOp kernel : kernels)
+      if (failed(verifyKernelKind(kernel)))
+        return failure();
+    return success();
+  }
+
+  KernelOp buildKernel(OpBuilder &builder, KernelGroups &groups,
+                       ArrayRef<unsigned> members, ArrayRef<Value> inputs,
+                       ArrayRef<Value> outputs, IRMapping &mapping,
+                       function_ref<Value(Value)> bring) {
+    SmallVector<Value> operands;
+    SmallVector<Type> inputTypes, outputTypes;
+    SmallVector<Location> locs, inputLocs;
+    for (Value input : inputs) {
+      operands.push_back(bring(input));
+      inputTypes.push_back(input.getType());
+      inputLocs.push_back(input.getLoc());
+    }
+    for (Value output : outputs)
+      outputTypes.push_back(output.getType());
+    for (unsigned op : members)
+      locs.push_back(groups.getOp(op)->getLoc());
+    const KernelShape &shape =
+        groups.getGroup(groups.getGroupOf(members.front())).shape;
+    auto kernel = KernelOp::create(
+        builder, builder.getFusedLoc(locs), outputTypes,
+        builder.getStringAttr(getKernelKindName(shape.kind)), operands);
+    Block *body =
+        builder.createBlock(&kernel.getBody(), {}, inputTypes, inputLocs);
+    IRMapping inside;
+    inside.map(ValueRange(inputs), ValueRange(body->getArguments()));
+    for (unsigned op : members)
+      builder.clone(*groups.getOp(op), inside);
+    SmallVector<Value> yielded;
+    for (Value output : outputs)
+      yielded.push_back(inside.lookup(output));
+    YieldOp::create(builder, kernel.getLoc(), yielded);
+    builder.setInsertionPointAfter(kernel);
+    inlineSingleReaders(body);
+    for (auto [output, result] : llvm::zip(outputs, kernel.getOutputs()))
+      mapping.map(output, result);
+    ++numKernels;
+    return kernel;
+  }
+
+  /// Inside a kernel, an element generic with one reader becomes part of it,
+  /// unless it would be evaluated more often.
+  static void inlineSingleReaders(Block *body) {
+    for (auto generic : llvm::make_early_inc_range(body->getOps<GenericOp>())) {
+      if (generic.hasReduction())
+        continue;
+      Operation *reader = nullptr;
+      bool isSingle = true;
+      for (Operation *user : generic->getUsers()) {
+        auto read = dyn_cast<ReadOp>(user);
+        isSingle &= read && (!reader || reader == read->getParentOp());
+        reader = read ? read->getParentOp() : nullptr;
+      }
+      if (!isSingle || !reader)
+        continue;
+      if (getNumPoints(reader) > generic.getType().getNumElements() &&
+          getBodyCost(generic) > cheapPerPoint)
+        continue;
+      for (Operation *user : llvm::make_early_inc_range(generic->getUsers())) {
+        auto read = cast<ReadOp>(user);
+        OpBuilder builder(read);
+        read.replaceAllUsesWith(
+            cloneBodyAt(builder, generic, read.getIndices()));
+        read.erase();
+      }
+      simplifyBody(&reader->getRegion(0).front());
+      generic.erase();
+    }
+  }
+};
+
+} // namespace

@@ -1,0 +1,350 @@
+//===- Generalize.cpp - whole-tensor operations as index definitions -*- C++
+//-*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tdsl/Fusion/Bodies.h"
+#include "tdsl/Fusion/Passes.h"
+
+#include "llvm/ADT/SmallBitVector.h"
+
+using namespace mlir;
+using namespace tdsl;
+using namespace tdsl::tds;
+
+namespace tdsl {
+#define GEN_PASS_DEF_GENERALIZEPASS
+#include "tdsl/Fusion/Passes.h.inc"
+} // namespace tdsl
+
+namespace {
+
+RankedTensorType tensorType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+/// The scalar that every element of `value` is, if it is a splat constant.
+TypedAttr getSplat(Value value) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  if (!constant)
+    return {};
+  auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
+  if (!dense || !dense.isSplat())
+    return {};
+  return cast<TypedAttr>(dense.getSplatValue<Attribute>());
+}
+
+/// An unguarded read, or the scalar where the tensor is a splat constant.
+Value createRead(OpBuilder &builder, Location loc, Value tensor,
+                 ValueRange indices) {
+  if (TypedAttr scalar = getSplat(tensor))
+    return ConstantOp::create(builder, loc, scalar);
+  return ReadOp::create(builder, loc, tensor, indices);
+}
+
+Value createIndexConstant(OpBuilder &builder, Location loc, int64_t value) {
+  return ConstantOp::create(builder, loc,
+                            TypedAttr(builder.getIndexAttr(value)));
+}
+
+//===----------------------------------------------------------------------===//
+// One rewrite an operation
+//===----------------------------------------------------------------------===//
+
+Value generalizeElementwise(OpBuilder &builder, Operation *op) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  return GenericOp::create(
+      builder, op->getLoc(), type, {}, std::nullopt,
+      [&](OpBuilder &b, Location loc, ValueRange indices) -> Value {
+        SmallVector<Value> scalars;
+        for (Value operand : op->getOperands())
+          scalars.push_back(createRead(b, loc, operand, indices));
+        OperationState state(loc, op->getName());
+        state.addOperands(scalars);
+        state.addAttributes(op->getAttrDictionary().getValue());
+        state.addTypes(type.getElementType());
+        return b.create(state)->getResult(0);
+      });
+}
+
+Value generalizeBroadcast(OpBuilder &builder, BroadcastOp op) {
+  RankedTensorType from = tensorType(op.getOperand()),
+                   to = tensorType(op.getResult());
+  return GenericOp::create(
+      builder, op.getLoc(), to, {}, std::nullopt,
+      [&](OpBuilder &b, Location loc, ValueRange indices) -> Value {
+        SmallVector<Value> at;
+        for (auto [i, axis] : llvm::enumerate(op.getAxes()))
+          at.push_back(from.getDimSize(i) == to.getDimSize(axis)
+                           ? Value(indices[axis])
+                           : createIndexConstant(b, loc, 0));
+        return createRead(b, loc, op.getOperand(), at);
+      });
+}
+
+Value generalizeTranspose(OpBuilder &builder, TransposeOp op) {
+  return GenericOp::create(
+      builder, op.getLoc(), tensorType(op.getResult()), {}, std::nullopt,
+      [&](OpBuilder &b, Location loc, ValueRange indices) -> Value {
+        SmallVector<Value> at(indices.size());
+        for (auto [i, axis] : llvm::enumerate(op.getPermutation()))
+          at[axis] = indices[i];
+        return createRead(b, loc, op.getOperand(), at);
+      });
+}
+
+Value generalizeReduce(OpBuilder &builder, ReduceOp op) {
+  RankedTensorType from = tensorType(op.getOperand());
+  if (op.getAxes().empty())
+    return op.getOperand();
+  SmallVector<int64_t> reduceExtents;
+  for (int64_t axis : op.getAxes())
+    reduceExtents.push_back(from.getDimSize(axis));
+  return GenericOp::create(
+      builder, op.getLoc(), tensorType(op.getResult()), reduceExtents,
+      op.getKind(),
+      [&](OpBuilder &b, Location loc, ValueRange indices) -> Value {
+        size_t parallel = 0, reduction = tensorType(op.getResult()).getRank();
+        SmallVector<Value> at;
+        for (int64_t axis = 0; axis < from.getRank(); ++axis)
+          at.push_back(
+              indices[llvm::is_contained(op.getAxes(), axis) ? reduction++
+                                                             : parallel++]);
+        return createRead(b, loc, op.getOperand(), at);
+      });
+}
+
+/// Whether the contraction does work of a higher order than its operands: each
+/// side has a result axis of its own, and what is summed is in both. Others
+/// (dot products, matrix times vector, outer products) are bound by memory and
+/// fuse better as generics.
+bool isTrueContraction(ContractOp op) {
+  auto extents = op.getExtentOfAxis();
+  SmallVector<int64_t> reduced = op.getReducedAxes();
+  if (reduced.empty())
+    return false;
+  for (int64_t axis : reduced)
+    if (!llvm::is_contained(op.getLhsAxes(), axis) ||
+        !llvm::is_contained(op.getRhsAxes(), axis))
+      return false;
+  auto hasOwn = [&](ArrayRef<int64_t> mine, ArrayRef<int64_t> other) {
+    return llvm::any_of(mine, [&](int64_t axis) {
+      return extents[axis] != 1 &&
+             llvm::is_contained(op.getResultAxes(), axis) &&
+             !llvm::is_contained(other, axis);
+    });
+  };
+  return hasOwn(op.getLhsAxes(), op.getRhsAxes()) &&
+         hasOwn(op.getRhsAxes(), op.getLhsAxes());
+}
+
+Value generalizeContract(OpBuilder &builder, ContractOp op) {
+  auto extents = op.getExtentOfAxis();
+  SmallVector<int64_t> reduced = op.getReducedAxes(), reduceExtents;
+  for (int64_t axis : reduced)
+    reduceExtents.push_back(extents[axis]);
+  RankedTensorType type = tensorType(op.getResult());
+  std::optional<ReductionKind> kind;
+  if (!reduced.empty())
+    kind = ReductionKind::Sum;
+  return GenericOp::create(
+      builder, op.getLoc(), type, reduceExtents, kind,
+      [&](OpBuilder &b, Location loc, ValueRange indices) -> Value {
+        llvm::SmallDenseMap<int64_t, Value> indexOfAxis;
+        for (auto [axis, index] : llvm::zip(op.getResultAxes(), indices))
+          indexOfAxis[axis] = index;
+        for (auto [axis, index] :
+             llvm::zip(reduced, indices.drop_front(type.getRank())))
+          indexOfAxis[axis] = index;
+        auto factor = [&](Value tensor, ArrayRef<int64_t> axes) {
+          SmallVector<Value> at;
+          for (int64_t axis : axes)
+            at.push_back(indexOfAxis[axis]);
+          Value value = createRead(b, loc, tensor, at);
+          if (value.getType() != type.getElementType())
+            value = CastOp::create(b, loc, type.getElementType(), value);
+          return value;
+        };
+        Value lhs = factor(op.getLhs(), op.getLhsAxes());
+        Value rhs = factor(op.getRhs(), op.getRhsAxes());
+        return MulOp::create(b, loc, lhs, rhs);
+      });
+}
+
+/// The work a scatter may repeat for each element of its result when it becomes
+/// a generic.
+constexpr int64_t maxScatterBodyCost = 16;
+
+/// A scatter each of whose loop indices is itself an index of the result: an
+/// element gets one term at most, so that it is a select.
+Value generalizeScatter(OpBuilder &builder, ScatterOp op) {
+  RankedTensorType type = op.getType();
+  SmallVector<int64_t> axisOfLoop(op.getExtents().size(), -1);
+  for (auto [axis, index] : llvm::enumerate(op.getYieldedIndices())) {
+    auto argument = dyn_cast<BlockArgument>(index);
+    if (!argument || argument.getOwner() != op.getBlock() ||
+        axisOfLoop[argument.getArgNumber()] >= 0)
+      continue;
+    if (op.getExtents()[argument.getArgNumber()] != type.getDimSize(axis))
+      return {};
+    axisOfLoop[argument.getArgNumber()] = axis;
+  }
+  if (llvm::is_contained(axisOfLoop, -1) ||
+      getBodyCost(op) > maxScatterBodyCost)
+    return {};
+  return GenericOp::create(
+      builder, op.getLoc(), type, {}, std::nullopt,
+      [&](OpBuilder &b, Location loc, ValueRange indices) -> Value {
+        SmallVector<Value> at;
+        for (int64_t axis : axisOfLoop)
+          at.push_back(indices[axis]);
+        IRMapping mapping;
+        cloneBody(b, op, at, mapping);
+        Value zero = ConstantOp::createSplat(b, loc, type.getElementType(), 0);
+        // A scatter adds to +0, which makes a -0 a +0.
+        Value sum = AddOp::create(b, loc, zero,
+                                  mapping.lookupOrDefault(op.getYielded()));
+        Value hit;
+        for (auto [axis, index] : llvm::enumerate(op.getYieldedIndices())) {
+          if (llvm::is_contained(axisOfLoop, static_cast<int64_t>(axis)))
+            continue;
+          Value equal = CompareOp::create(b, loc, ComparePredicate::EQ,
+                                          mapping.lookupOrDefault(index),
+                                          Value(indices[axis]));
+          hit = hit ? Value(AndOp::create(b, loc, hit, equal)) : equal;
+        }
+        return hit ? Value(SelectOp::create(b, loc, hit, sum, zero)) : sum;
+      });
+}
+
+/// Runs a generic without its parallel axes of extent 1, and views the result
+/// as before.
+Value dropUnitAxes(OpBuilder &builder, GenericOp op) {
+  SmallVector<int64_t> shape;
+  for (int64_t extent : op.getExtents())
+    if (extent != 1)
+      shape.push_back(extent);
+  if (shape.size() == op.getExtents().size())
+    return {};
+  auto type = RankedTensorType::get(shape, op.getType().getElementType());
+  Value squeezed = GenericOp::create(
+      builder, op.getLoc(), type, op.getReduceExtents(), op.getKind(),
+      [&](OpBuilder &b, Location loc, ValueRange indices) -> Value {
+        SmallVector<Value> at;
+        size_t next = 0;
+        for (int64_t extent : op.getExtents())
+          at.push_back(extent == 1 ? createIndexConstant(b, loc, 0)
+                                   : Value(indices[next++]));
+        llvm::append_range(at, indices.drop_front(next));
+        IRMapping mapping;
+        cloneBody(b, op, at, mapping);
+        return mapping.lookupOrDefault(op.getYielded());
+      });
+  return ReshapeOp::create(builder, op.getLoc(), op.getType(), squeezed);
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+struct GeneralizePass : public tdsl::impl::GeneralizePassBase<GeneralizePass> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (function.isExternal())
+      return;
+    Block &block = function.getBody().front();
+    sinkScalars(block);
+    for (Operation &op : llvm::make_early_inc_range(block))
+      rewrite(&op);
+    for (auto constant : llvm::make_early_inc_range(block.getOps<ConstantOp>()))
+      rewriteConstant(constant);
+    for (auto generic : llvm::make_early_inc_range(block.getOps<GenericOp>())) {
+      OpBuilder builder(generic);
+      if (Value squeezed = dropUnitAxes(builder, generic)) {
+        generic.replaceAllUsesWith(squeezed);
+        generic.erase();
+      }
+    }
+  }
+
+  void rewrite(Operation *op) {
+    OpBuilder builder(op);
+    Value result;
+    if (auto stop = dyn_cast<StopGradientOp>(op)) {
+      stop.replaceAllUsesWith(stop.getOperand());
+      stop.erase();
+      return;
+    }
+    if (op->hasTrait<ElementwiseOp>())
+      result = generalizeElementwise(builder, op);
+    else if (auto broadcast = dyn_cast<BroadcastOp>(op))
+      result = generalizeBroadcast(builder, broadcast);
+    else if (auto transpose = dyn_cast<TransposeOp>(op))
+      result = generalizeTranspose(builder, transpose);
+    else if (auto reduce = dyn_cast<ReduceOp>(op))
+      result = generalizeReduce(builder, reduce);
+    else if (auto contract = dyn_cast<ContractOp>(op))
+      result = isTrueContraction(contract)
+                   ? Value()
+                   : generalizeContract(builder, contract);
+    else if (auto scatter = dyn_cast<ScatterOp>(op)) {
+      result = generalizeScatter(builder, scatter);
+      numScatters += result ? 1 : 0;
+    } else if (auto generic = dyn_cast<GenericOp>(op)) {
+      removeStops(generic);
+      return;
+    }
+    if (!result)
+      return;
+    ++numGenerics;
+    op->getResult(0).replaceAllUsesWith(result);
+    op->erase();
+  }
+
+  /// Drops `tds.stop_gradient` in a body: derivatives have been taken.
+  void removeStops(Operation *op) {
+    for (auto stop : llvm::make_early_inc_range(
+             op->getRegion(0).front().getOps<StopGradientOp>())) {
+      stop.replaceAllUsesWith(stop.getOperand());
+      stop.erase();
+    }
+  }
+
+  /// Reads of a splat become scalars; other users get a tensor that is
+  /// computed, except a return, which is filled or copied.
+  void rewriteConstant(ConstantOp constant) {
+    TypedAttr scalar = getSplat(constant.getResult());
+    if (!scalar)
+      return;
+    Value computed;
+    for (OpOperand &use : llvm::make_early_inc_range(constant->getUses())) {
+      Operation *user = use.getOwner();
+      if (auto read = dyn_cast<ReadOp>(user)) {
+        if (read.getGuard() && read.getGuard() != scalar)
+          continue;
+        OpBuilder builder(read);
+        read.replaceAllUsesWith(
+            ConstantOp::create(builder, read.getLoc(), scalar).getResult());
+        read.erase();
+      } else if (isa<ContractOp>(user)) {
+        if (!computed) {
+          OpBuilder builder(constant);
+          builder.setInsertionPointAfter(constant);
+          computed = GenericOp::create(
+              builder, constant.getLoc(), tensorType(constant.getResult()), {},
+              std::nullopt,
+              [&](OpBuilder &b, Location loc, ValueRange) -> Value {
+                return ConstantOp::create(b, loc, scalar);
+              });
+        }
+        use.set(computed);
+      }
+    }
+    if (constant.use_empty())
+      constant.erase();
+  }
+};
+
+} // namespace

@@ -1,0 +1,231 @@
+//===- InlineProducers.cpp - element generics into the bodies that read them -*-
+//C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What is inlined here needs no kernel of its own and no place in memory. Work
+// is never multiplied without bound: a producer that is evaluated more often
+// than before (broadcast, shifted reads, several readers) must be next to free,
+// and one with several readers must not read large tensors, or these would be
+// kept in memory instead of its result. A read at the reader's own indices is
+// left to `tds-form-kernels`, which can put both into one kernel and knows what
+// is in memory.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tdsl/Fusion/Bodies.h"
+#include "tdsl/Fusion/KernelRules.h"
+#include "tdsl/Fusion/Passes.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace tdsl;
+using namespace tdsl::tds;
+
+namespace tdsl {
+#define GEN_PASS_DEF_INLINEPRODUCERSPASS
+#include "tdsl/Fusion/Passes.h.inc"
+} // namespace tdsl
+
+namespace {
+
+/// Cost up to which a producer may be evaluated more often than it has
+/// elements.
+constexpr int64_t cheapPerPoint = 2;
+/// Cost up to which a producer with several readers is evaluated in each of
+/// them.
+constexpr int64_t cheapPerReader = 8;
+/// Cost at which a body is large enough.
+constexpr int64_t maxBodyCost = 600;
+/// Operations in a body.
+constexpr size_t maxBodyOps = 1000;
+
+/// Readers of one producer: each generic or scatter with its reads.
+using Readers = llvm::MapVector<Operation *, SmallVector<ReadOp>>;
+
+bool isGather(ReadOp read) {
+  return llvm::any_of(read.getIndices(), [&](Value index) {
+    return !getAffineIndex(index, getLoopIndices(read->getParentOp()));
+  });
+}
+
+/// Number of different places that the reads fetch at one point.
+int64_t getNumPlaces(ArrayRef<ReadOp> reads) {
+  SmallVector<ReadOp> distinct;
+  for (ReadOp read : reads)
+    if (llvm::none_of(distinct, [&](ReadOp other) {
+          return llvm::equal(other.getIndices(), read.getIndices());
+        }))
+      distinct.push_back(read);
+  return distinct.size();
+}
+
+struct InlineProducersPass
+    : public tdsl::impl::InlineProducersPassBase<InlineProducersPass> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (function.isExternal())
+      return;
+    Block &block = function.getBody().front();
+    sinkScalars(block);
+    for (auto generic : llvm::make_early_inc_range(block.getOps<GenericOp>()))
+      inlineEverywhere(generic);
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (op.use_empty() &&
+          isa<GenericOp, ScatterOp, ContractOp, ReshapeOp, ConstantOp>(op))
+        op.erase();
+  }
+
+  void inlineEverywhere(GenericOp producer) {
+    if (producer.hasReduction())
+      return;
+    simplifyBody(producer.getBlock());
+    Readers readers;
+    bool hasOtherUsers = false;
+    for (Operation *user : producer->getUsers()) {
+      auto read = dyn_cast<ReadOp>(user);
+      if (read)
+        readers[read->getParentOp()].push_back(read);
+      else
+        hasOtherUsers = true;
+    }
+    int64_t cost = getBodyCost(producer);
+    bool isSingle = !hasOtherUsers && readers.size() == 1;
+    bool isFree =
+        cost == 0 || (cost <= cheapPerReader && !readsLargeTensor(producer));
+    for (auto &[reader, reads] : readers) {
+      if (llvm::any_of(reads, [](ReadOp read) {
+            return read.getGuard() || read.getClamped();
+          })) {
+        if (mayInlineGuarded(producer, cost, reader, reads))
+          inlineInto(producer, reader, reads);
+        continue;
+      }
+      if ((isFree || (isSingle && !mayShareKernel(reader, reads))) &&
+          mayInline(producer, cost, reader, reads))
+        inlineInto(producer, reader, reads);
+    }
+  }
+
+  /// Whether one kernel may hold the producer and the reader as they are.
+  static bool mayShareKernel(Operation *reader, ArrayRef<ReadOp> reads) {
+    if (isa<ScatterOp>(reader))
+      return false;
+    KernelShape shape = getShapeOf(reader);
+    return llvm::all_of(
+        reads, [&](ReadOp read) { return isAlignedRead(read, shape); });
+  }
+
+  /// Whether a tensor of about the producer's size is read.
+  static bool readsLargeTensor(GenericOp producer) {
+    int64_t elements = producer.getType().getNumElements();
+    return elements > 1 && llvm::any_of(getReads(producer), [&](ReadOp read) {
+             return 4 * read.getTensorType().getNumElements() > elements;
+           });
+  }
+
+  static bool mayInline(GenericOp producer, int64_t cost, Operation *reader,
+                        ArrayRef<ReadOp> reads) {
+    int64_t places = getNumPlaces(reads);
+    if (places * cost + getBodyCost(reader) > maxBodyCost ||
+        places * producer.getBlock()->getOperations().size() +
+                reader->getRegion(0).front().getOperations().size() >
+            maxBodyOps)
+      return false;
+    return cost <= cheapPerPoint ||
+           places * getNumPoints(reader) <=
+               std::max<int64_t>(producer.getType().getNumElements(), 1);
+  }
+
+  /// A guarded read is inlined as a select between the producer's body, each of
+  /// whose reads gets a guard, and the guard's value. That pays where a gather
+  /// takes a few elements of a cheap producer only, which then need not be
+  /// written out for it.
+  static bool mayInlineGuarded(GenericOp producer, int64_t cost,
+                               Operation *reader, ArrayRef<ReadOp> reads) {
+    ReadOp read = reads.front();
+    if (reads.size() != 1 || read.getClamped() || cost > cheapPerReader ||
+        !isGather(read))
+      return false;
+    for (ReadOp inner : getReads(producer))
+      if (inner.getClamped() || isGather(inner))
+        return false;
+    return 2 * getNumPoints(reader) <= producer.getType().getNumElements();
+  }
+
+  void inlineInto(GenericOp producer, Operation *reader,
+                  ArrayRef<ReadOp> reads) {
+    for (ReadOp read : reads) {
+      OpBuilder builder(read);
+      IRMapping mapping;
+      cloneBody(builder, producer, read.getIndices(), mapping);
+      Value value = mapping.lookupOrDefault(producer.getYielded());
+      if (read.getGuard())
+        value = guardValue(builder, producer, read, mapping, value);
+      read.replaceAllUsesWith(value);
+      read.erase();
+      ++numInlined;
+    }
+    simplifyBody(&reader->getRegion(0).front());
+  }
+
+  /// Whether `index`, in the body of `op`, is a loop index that stays below
+  /// `extent`.
+  static bool isInRange(Value index, Operation *op, int64_t extent) {
+    auto argument = dyn_cast<BlockArgument>(index);
+    if (!argument || argument.getOwner() != &op->getRegion(0).front())
+      return false;
+    SmallVector<int64_t> extents;
+    if (auto generic = dyn_cast<GenericOp>(op)) {
+      llvm::append_range(extents, generic.getExtents());
+      llvm::append_range(extents, generic.getReduceExtents());
+    } else {
+      llvm::append_range(extents, cast<ScatterOp>(op).getExtents());
+    }
+    return extents[argument.getArgNumber()] <= extent;
+  }
+
+  static Value guardValue(OpBuilder &builder, GenericOp producer, ReadOp read,
+                          IRMapping &mapping, Value value) {
+    Location loc = read.getLoc();
+    for (ReadOp inner : getReads(producer)) {
+      auto clone =
+          cast<ReadOp>(mapping.lookup(inner.getResult()).getDefiningOp());
+      bool mayLeave = false;
+      for (auto [index, extent] :
+           llvm::zip(clone.getIndices(), clone.getTensorType().getShape()))
+        mayLeave |= !isInRange(index, clone->getParentOp(), extent);
+      if (clone.getGuard() || !mayLeave)
+        continue;
+      Type element = clone.getTensorType().getElementType();
+      TypedAttr zero = isa<FloatType>(element)
+                           ? TypedAttr(builder.getFloatAttr(element, 0.0))
+                           : TypedAttr(builder.getIntegerAttr(element, 0));
+      clone.setGuardAttr(zero);
+    }
+    Value inside;
+    for (auto [index, extent] :
+         llvm::zip(read.getIndices(), read.getTensorType().getShape())) {
+      if (isInRange(index, read->getParentOp(), extent))
+        continue;
+      Value zero =
+          ConstantOp::create(builder, loc, TypedAttr(builder.getIndexAttr(0)));
+      Value end = ConstantOp::create(builder, loc,
+                                     TypedAttr(builder.getIndexAttr(extent)));
+      Value notBelow =
+          CompareOp::create(builder, loc, ComparePredicate::GE, index, zero);
+      Value notAbove =
+          CompareOp::create(builder, loc, ComparePredicate::LT, index, end);
+      Value both = AndOp::create(builder, loc, notBelow, notAbove);
+      inside = inside ? Value(AndOp::create(builder, loc, inside, both)) : both;
+    }
+    if (!inside)
+      return value;
+    Value guard = ConstantOp::create(builder, loc, *read.getGuard());
+    return SelectOp::create(builder, loc, inside, value, guard);
+  }
+};
+
+} // namespace

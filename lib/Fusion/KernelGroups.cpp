@@ -1,0 +1,205 @@
+//===- KernelGroups.cpp - operations grouped into kernels to be -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelGroups.h"
+
+#include "tdsl/Fusion/Bodies.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace tdsl;
+using namespace tdsl::tds;
+
+/// The operand values of `op` that are tensors from outside its body.
+static llvm::SetVector<Value> getTensorOperands(Operation *op) {
+  llvm::SetVector<Value> values;
+  for (Value operand : op->getOperands())
+    values.insert(operand);
+  if (isa<GenericOp, ScatterOp>(op))
+    for (ReadOp read : getReads(op))
+      values.insert(read.getTensor());
+  return values;
+}
+
+KernelGroups::KernelGroups(Block &block, unsigned maxBuffers)
+    : maxBuffers(maxBuffers) {
+  for (Operation &op : block.without_terminator()) {
+    if (!isa<GenericOp, ContractOp, ScatterOp, KernelOp>(op))
+      continue;
+    unsigned index = ops.size();
+    ops.push_back(&op);
+    indexOf[&op] = index;
+    producers.emplace_back();
+    consumers.emplace_back();
+    for (Value value : getTensorOperands(&op)) {
+      while (auto reshape = value.getDefiningOp<ReshapeOp>())
+        value = reshape.getOperand();
+      auto it = indexOf.find(value.getDefiningOp());
+      if (it == indexOf.end() ||
+          llvm::is_contained(producers[index], it->second))
+        continue;
+      producers[index].push_back(it->second);
+      consumers[it->second].push_back(index);
+    }
+    Group group;
+    group.members.push_back(index);
+    group.position = index;
+    if (isa<KernelOp>(op)) {
+      group.isOpaque = true;
+    } else {
+      group.shape = getShapeOf(&op);
+      auto generic = dyn_cast<GenericOp>(op);
+      group.hasReduction = generic && generic.hasReduction();
+    }
+    groups.push_back(group);
+    groupOf.push_back(index);
+    order.push_back(index);
+  }
+}
+
+std::optional<unsigned> KernelGroups::getIndexOf(Operation *op) const {
+  auto it = indexOf.find(op);
+  if (it == indexOf.end())
+    return std::nullopt;
+  return it->second;
+}
+
+SmallVector<Value> KernelGroups::getInputs(ArrayRef<unsigned> members) const {
+  llvm::SetVector<Value> inputs;
+  for (unsigned op : members)
+    for (Value value : getTensorOperands(ops[op])) {
+      auto it = indexOf.find(value.getDefiningOp());
+      if (it == indexOf.end() || !llvm::is_contained(members, it->second))
+        inputs.insert(value);
+    }
+  return inputs.takeVector();
+}
+
+SmallVector<Value> KernelGroups::getOutputs(ArrayRef<unsigned> members) const {
+  SmallVector<Value> outputs;
+  for (unsigned op : members)
+    for (Value result : ops[op]->getResults()) {
+      bool isOutput = llvm::any_of(result.getUsers(), [&](Operation *user) {
+        if (auto read = dyn_cast<ReadOp>(user))
+          user = read->getParentOp();
+        auto it = indexOf.find(user);
+        return it == indexOf.end() || !llvm::is_contained(members, it->second);
+      });
+      if (isOutput)
+        outputs.push_back(result);
+    }
+  return outputs;
+}
+
+bool KernelGroups::readsEachOtherAligned(unsigned lhs, unsigned rhs,
+                                         const KernelShape &shape) const {
+  for (auto [from, to] : {std::pair(lhs, rhs), std::pair(rhs, lhs)})
+    for (unsigned op : groups[to].members)
+      for (unsigned producer : producers[op]) {
+        if (groupOf[producer] != from)
+          continue;
+        // All reads must be direct and aligned; one through a reshape does not
+        // show up here as a read of the result.
+        bool isDirect = false;
+        for (Value value : getTensorOperands(ops[op])) {
+          Value root = value;
+          while (auto reshape = root.getDefiningOp<ReshapeOp>())
+            root = reshape.getOperand();
+          if (root.getDefiningOp() != ops[producer])
+            continue;
+          if (root != value)
+            return false;
+          isDirect = true;
+        }
+        if (!isDirect || !isa<GenericOp>(ops[op]))
+          return false;
+        for (ReadOp read : getReads(ops[op]))
+          if (read.getTensor().getDefiningOp() == ops[producer] &&
+              !isAlignedRead(read, shape))
+            return false;
+      }
+  return true;
+}
+
+bool KernelGroups::makeAdjacent(unsigned first, unsigned second) {
+  // What lies between and is reached from `first` must come after the joined
+  // group, hence must not reach `second`.
+  unsigned begin = groups[first].position, end = groups[second].position;
+  llvm::DenseSet<unsigned> reached;
+  SmallVector<unsigned> worklist{first};
+  while (!worklist.empty()) {
+    unsigned group = worklist.pop_back_val();
+    for (unsigned op : groups[group].members)
+      for (unsigned consumer : consumers[op]) {
+        unsigned next = groupOf[consumer];
+        if (next == group || groups[next].position > end)
+          continue;
+        if (next == second) {
+          if (group != first)
+            return false;
+          continue;
+        }
+        if (reached.insert(next).second)
+          worklist.push_back(next);
+      }
+  }
+  SmallVector<unsigned> before, after;
+  for (unsigned position = begin; position <= end; ++position) {
+    unsigned group = order[position];
+    if (group != first && group != second)
+      (reached.contains(group) ? after : before).push_back(group);
+  }
+  unsigned position = begin;
+  auto place = [&](unsigned group) {
+    order[position] = group;
+    groups[group].position = position++;
+  };
+  llvm::for_each(before, place);
+  place(first);
+  place(second);
+  llvm::for_each(after, place);
+  return true;
+}
+
+bool KernelGroups::tryJoin(unsigned lhs, unsigned rhs) {
+  if (lhs == rhs || groups[lhs].isOpaque || groups[rhs].isOpaque)
+    return false;
+  auto shape = joinShapes(groups[lhs].shape, groups[lhs].hasReduction,
+                          groups[rhs].shape, groups[rhs].hasReduction);
+  if (!shape || !readsEachOtherAligned(lhs, rhs, *shape))
+    return false;
+  SmallVector<unsigned> members(groups[lhs].members);
+  llvm::append_range(members, groups[rhs].members);
+  llvm::sort(members);
+  if (getInputs(members).size() + getOutputs(members).size() > maxBuffers)
+    return false;
+  unsigned first = groups[lhs].position < groups[rhs].position ? lhs : rhs;
+  unsigned second = first == lhs ? rhs : lhs;
+  if (!makeAdjacent(first, second))
+    return false;
+  // `second` becomes a part of `first`, and leaves the order.
+  groups[first].shape = *shape;
+  groups[first].hasReduction |= groups[second].hasReduction;
+  groups[first].members = members;
+  for (unsigned op : groups[second].members)
+    groupOf[op] = first;
+  order.erase(order.begin() + groups[second].position);
+  for (unsigned position = groups[second].position; position < order.size();
+       ++position)
+    groups[order[position]].position = position;
+  groups[second].members.clear();
+  return true;
+}
+
+void KernelGroups::remove(unsigned op) {
+  llvm::erase(groups[groupOf[op]].members, op);
+  for (unsigned producer : producers[op])
+    llvm::erase(consumers[producer], op);
+  producers[op].clear();
+  indexOf.erase(ops[op]);
+}

@@ -1,0 +1,81 @@
+//===- KernelGroups.h - operations grouped into kernels to be -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TDSL_LIB_FUSION_KERNELGROUPS_H
+#define TDSL_LIB_FUSION_KERNELGROUPS_H
+
+#include "tdsl/Fusion/KernelRules.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+namespace tdsl {
+
+/// The operations of a block as a graph of groups without cycles. Each group is
+/// one kernel to be; at first each operation is one. Reshapes are looked
+/// through: they are no members, but a value that reaches a member through one
+/// is not made in its kernel.
+class KernelGroups {
+public:
+  struct Group {
+    KernelShape shape;
+    /// Holds a generic with a reduction.
+    bool hasReduction = false;
+    /// Holds something that is never joined, such as a kernel made before.
+    bool isOpaque = false;
+    /// In program order.
+    llvm::SmallVector<unsigned> members;
+    /// Place in the order of the groups.
+    unsigned position = 0;
+  };
+
+  KernelGroups(mlir::Block &block, unsigned maxBuffers);
+
+  unsigned getNumOps() const { return ops.size(); }
+  mlir::Operation *getOp(unsigned op) const { return ops[op]; }
+  unsigned getGroupOf(unsigned op) const { return groupOf[op]; }
+  const Group &getGroup(unsigned group) const { return groups[group]; }
+  /// The operations that `op` reads, looking through reshapes.
+  llvm::ArrayRef<unsigned> getProducers(unsigned op) const {
+    return producers[op];
+  }
+  std::optional<unsigned> getIndexOf(mlir::Operation *op) const;
+  /// The groups, each behind those that it reads.
+  llvm::ArrayRef<unsigned> getOrder() const { return order; }
+
+  /// Joins two groups where their kinds, their reads of each other, the number
+  /// of buffers and the order allow it.
+  bool tryJoin(unsigned lhs, unsigned rhs);
+
+  /// The values that the members of a group read from outside it, each once, in
+  /// order.
+  llvm::SmallVector<mlir::Value>
+  getInputs(llvm::ArrayRef<unsigned> members) const;
+  /// The results of members that are used outside the group.
+  llvm::SmallVector<mlir::Value>
+  getOutputs(llvm::ArrayRef<unsigned> members) const;
+
+  /// Takes an operation without uses out of its group. The caller erases it.
+  void remove(unsigned op);
+
+private:
+  bool readsEachOtherAligned(unsigned lhs, unsigned rhs,
+                             const KernelShape &shape) const;
+  /// Orders the groups between `first` and `second` so that both may become
+  /// one; false where a path outside joins them.
+  bool makeAdjacent(unsigned first, unsigned second);
+
+  unsigned maxBuffers;
+  llvm::SmallVector<mlir::Operation *> ops;
+  llvm::DenseMap<mlir::Operation *, unsigned> indexOf;
+  llvm::SmallVector<llvm::SmallVector<unsigned, 4>> producers, consumers;
+  llvm::SmallVector<unsigned> groupOf;
+  llvm::SmallVector<Group> groups;
+  llvm::SmallVector<unsigned> order;
+};
+
+} // namespace tdsl
+
+#endif // TDSL_LIB_FUSION_KERNELGROUPS_H

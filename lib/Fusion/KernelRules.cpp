@@ -1,0 +1,210 @@
+//===- KernelRules.cpp - what a kernel of each kind may hold -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tdsl/Fusion/KernelRules.h"
+#include "tdsl/Fusion/Bodies.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace tdsl;
+using namespace tdsl::tds;
+
+StringRef tdsl::getKernelKindName(KernelKind kind) {
+  switch (kind) {
+  case KernelKind::Loop:
+    return "loop";
+  case KernelKind::Row:
+    return "row";
+  case KernelKind::Contract:
+    return "contract";
+  case KernelKind::Scatter:
+    return "scatter";
+  }
+  llvm_unreachable("unknown kernel kind");
+}
+
+bool tdsl::isRowReduction(GenericOp generic) {
+  if (!generic.hasReduction())
+    return false;
+  unsigned numParallel = generic.getNumParallel();
+  int64_t along = 0, across = 0;
+  bool readsAnything = false;
+  for (ReadOp read : getReads(generic)) {
+    int64_t rank = read.getTensorType().getRank();
+    // The innermost axis that is longer than 1 decides how the read runs
+    // through memory.
+    while (rank > 0 && read.getTensorType().getDimSize(rank - 1) == 1)
+      --rank;
+    if (rank == 0)
+      continue;
+    readsAnything = true;
+    auto expr =
+        getAffineIndex(read.getIndices()[rank - 1], generic.getIndices());
+    bool byParallel = false, byReduction = false;
+    if (expr)
+      for (unsigned i = 0; i < generic.getIndices().size(); ++i)
+        if (expr->isFunctionOfDim(i))
+          (i < numParallel ? byParallel : byReduction) = true;
+    // A window (both) and a gather belong to neither side.
+    int64_t elements = read.getTensorType().getNumElements();
+    if (byReduction && !byParallel)
+      along = std::max(along, elements);
+    else if (byParallel)
+      across = std::max(across, elements);
+  }
+  if (!readsAnything)
+    return generic.getReductionSize() >= 32;
+  return along > 0 && along >= across;
+}
+
+KernelShape tdsl::getShapeOf(Operation *op) {
+  KernelShape shape;
+  if (auto generic = dyn_cast<GenericOp>(op)) {
+    shape.rows.assign(generic.getExtents().begin(), generic.getExtents().end());
+    if (isRowReduction(generic)) {
+      shape.kind = KernelKind::Row;
+      shape.columns.assign(generic.getReduceExtents().begin(),
+                           generic.getReduceExtents().end());
+    }
+  } else if (auto contract = dyn_cast<ContractOp>(op)) {
+    shape.kind = KernelKind::Contract;
+    ArrayRef<int64_t> extents =
+        cast<RankedTensorType>(contract.getResult().getType()).getShape();
+    shape.rows.assign(extents.begin(), extents.end());
+  } else {
+    shape.kind = KernelKind::Scatter;
+    ArrayRef<int64_t> extents = cast<ScatterOp>(op).getExtents();
+    shape.rows.assign(extents.begin(), extents.end());
+  }
+  return shape;
+}
+
+std::optional<KernelShape> tdsl::joinShapes(const KernelShape &lhs,
+                                            bool lhsHasReduction,
+                                            const KernelShape &rhs,
+                                            bool rhsHasReduction) {
+  if (lhs.kind == KernelKind::Scatter || rhs.kind == KernelKind::Scatter)
+    return std::nullopt;
+  if (lhs.kind == rhs.kind) {
+    if (lhs.kind == KernelKind::Contract || !(lhs == rhs))
+      return std::nullopt;
+    return lhs;
+  }
+  if (lhs.kind != KernelKind::Loop && rhs.kind != KernelKind::Loop)
+    return std::nullopt;
+  const KernelShape &loop = lhs.kind == KernelKind::Loop ? lhs : rhs;
+  const KernelShape &other = lhs.kind == KernelKind::Loop ? rhs : lhs;
+  // A serial reduction has no place in rows and epilogues.
+  if (lhs.kind == KernelKind::Loop ? lhsHasReduction : rhsHasReduction)
+    return std::nullopt;
+  if (loop.rows == other.rows)
+    return other;
+  if (other.kind != KernelKind::Row)
+    return std::nullopt;
+  SmallVector<int64_t> full(other.rows);
+  llvm::append_range(full, other.columns);
+  if (loop.rows == full)
+    return other;
+  return std::nullopt;
+}
+
+bool tdsl::isAlignedRead(ReadOp read, const KernelShape &shape) {
+  auto reader = dyn_cast<GenericOp>(read->getParentOp());
+  if (!reader)
+    return false;
+  ValueRange indices = reader.getIndices();
+  size_t rank = read.getIndices().size();
+  if (shape.kind != KernelKind::Row)
+    return rank == shape.rows.size() &&
+           read.getTensorType().getShape() == ArrayRef<int64_t>(shape.rows) &&
+           readsAt(read, ValueRange(indices).take_front(rank));
+  bool isRowTensor =
+      read.getTensorType().getShape() == ArrayRef<int64_t>(shape.rows);
+  bool isFullTensor = rank == shape.rows.size() + shape.columns.size();
+  if (isFullTensor && !isRowTensor)
+    // All the reader's indices: those over rows alone have too few.
+    return indices.size() == rank && readsAt(read, indices);
+  return isRowTensor && readsAt(read, ValueRange(indices).take_front(rank));
+}
+
+/// Whether the generic has a place in a row kernel.
+static bool fitsRows(GenericOp generic, const KernelShape &shape) {
+  if (generic.hasReduction())
+    return generic.getExtents() == ArrayRef<int64_t>(shape.rows) &&
+           generic.getReduceExtents() == ArrayRef<int64_t>(shape.columns);
+  SmallVector<int64_t> full(shape.rows);
+  llvm::append_range(full, shape.columns);
+  return generic.getExtents() == ArrayRef<int64_t>(shape.rows) ||
+         generic.getExtents() == ArrayRef<int64_t>(full);
+}
+
+LogicalResult tdsl::verifyKernelKind(KernelOp kernel) {
+  Block *block = kernel.getBlock();
+  KernelShape shape;
+  bool found = false;
+  for (Operation &op : block->without_terminator()) {
+    bool decides = kernel.getKind() == "contract"
+                       ? isa<ContractOp>(op)
+                       : isa<GenericOp, ScatterOp>(op);
+    if (auto generic = dyn_cast<GenericOp>(op);
+        generic && kernel.getKind() == "row")
+      decides = generic.hasReduction();
+    if (decides && !found) {
+      found = true;
+      if (auto contract = dyn_cast<ContractOp>(op))
+        shape = getShapeOf(contract);
+      else if (auto generic = dyn_cast<GenericOp>(op)) {
+        shape.rows.assign(generic.getExtents().begin(),
+                          generic.getExtents().end());
+        shape.columns.assign(generic.getReduceExtents().begin(),
+                             generic.getReduceExtents().end());
+      }
+    }
+  }
+  shape.kind = llvm::StringSwitch<KernelKind>(kernel.getKind())
+                   .Case("row", KernelKind::Row)
+                   .Case("contract", KernelKind::Contract)
+                   .Case("scatter", KernelKind::Scatter)
+                   .Default(KernelKind::Loop);
+  if (!found)
+    return kernel.emitOpError("of kind '")
+           << kernel.getKind()
+           << "' holds nothing that its kind is about (kernel_c1)";
+  if (shape.kind == KernelKind::Scatter) {
+    for (Operation &op : block->without_terminator())
+      if (!isa<ScatterOp, ConstantOp>(op))
+        return op.emitOpError(
+            "stands beside a scatter in a kernel (kernel_c1)");
+    return success();
+  }
+  for (Operation &op : block->without_terminator()) {
+    auto generic = dyn_cast<GenericOp>(op);
+    if (auto contract = dyn_cast<ContractOp>(op))
+      for (Value operand : contract->getOperands())
+        if (!isa<BlockArgument>(operand))
+          return contract.emitOpError(
+              "multiplies a tensor that is made in its kernel (kernel_c1)");
+    if (!generic)
+      continue;
+    bool fits =
+        shape.kind == KernelKind::Row
+            ? fitsRows(generic, shape)
+            : generic.getExtents() == ArrayRef<int64_t>(shape.rows) &&
+                  (shape.kind == KernelKind::Loop || !generic.hasReduction());
+    if (!fits)
+      return generic.emitOpError("has extents that a kernel of kind '")
+             << kernel.getKind() << "' does not allow (kernel_c1)";
+    for (ReadOp read : getReads(generic)) {
+      Operation *made = read.getTensor().getDefiningOp();
+      if (made && !isa<ConstantOp>(made) && !isAlignedRead(read, shape))
+        return read.emitOpError("reads a tensor that is made in its kernel at "
+                                "other indices than its own (kernel_c1)");
+    }
+  }
+  return success();
+}
