@@ -23,7 +23,7 @@ json operand(const char *space, int index, int64_t offset, int64_t bytes) {
 }
 json launch(int kernel, int64_t work, std::vector<json> args,
             std::vector<int64_t> sizes = {}) {
-  return {{"op", "launch"}, {"kernel", kernel}, {"grid", {1, 1, 1}},
+  return {{"op", "launch"}, {"kernel", kernel}, {"grid", {work, 1, 1}},
           {"work", work},   {"args", args},     {"sizes", sizes}};
 }
 json kernel(const char *symbol, const char *title, int buffers, int sizes) {
