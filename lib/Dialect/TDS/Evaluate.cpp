@@ -10,6 +10,7 @@
 
 #include "BodyCompiler.h"
 #include "EvaluateContract.h"
+#include "Folding.h"
 
 using namespace mlir;
 using namespace tdsl;
@@ -138,22 +139,17 @@ capture(const BodyCompiler &compiler,
   return tensors;
 }
 
-static llvm::Expected<Tensor>
-evaluateGeneric(GenericOp op,
-                llvm::function_ref<const Tensor *(Value)> captured,
-                const EvaluateOptions &options) {
-  LoopNest nest;
-  nest.parallel.assign(op.getExtents().begin(), op.getExtents().end());
-  nest.reduce.assign(op.getReduceExtents().begin(),
-                     op.getReduceExtents().end());
-  if (op.getKind())
-    nest.reduction = static_cast<reference::Reduction>(*op.getKind());
+/// Compiles the body of `op` into `nest`, with the extents in `nest.parallel`
+/// and `nest.reduce`, and gives the tensors of the slots. A sum of products of
+/// floats accumulates by fma, so that the factors are compiled and not the
+/// product.
+static llvm::Expected<SmallVector<const Tensor *>>
+compileGeneric(GenericOp op, LoopNest &nest,
+               llvm::function_ref<const Tensor *(Value)> captured,
+               const EvaluateOptions &options) {
   BodyCompiler compiler(nest.program, options);
   SmallVector<int64_t> extents(op.getExtents());
   llvm::append_range(extents, op.getReduceExtents());
-
-  // A sum of products accumulates by fma: the factors are wanted, not the
-  // product.
   SmallVector<Value> wanted = {op.getYielded()};
   auto product = op.getYielded().getDefiningOp<MulOp>();
   bool fused = product && op.getKind() == ReductionKind::Sum &&
@@ -167,10 +163,46 @@ evaluateGeneric(GenericOp op,
   else
     nest.yield = compiler.getReg(op.getYielded());
   nest.yieldKind = *getElementKind(op.getYielded().getType(), options.f64);
-  auto tensors = capture(compiler, captured);
+  return capture(compiler, captured);
+}
+
+static llvm::Expected<Tensor>
+evaluateGeneric(GenericOp op,
+                llvm::function_ref<const Tensor *(Value)> captured,
+                const EvaluateOptions &options) {
+  LoopNest nest;
+  nest.parallel.assign(op.getExtents().begin(), op.getExtents().end());
+  nest.reduce.assign(op.getReduceExtents().begin(),
+                     op.getReduceExtents().end());
+  if (op.getKind())
+    nest.reduction = static_cast<reference::Reduction>(*op.getKind());
+  auto tensors = compileGeneric(op, nest, captured, options);
   if (!tensors)
     return tensors.takeError();
   return reference::runNest(nest, *tensors, options.stops);
+}
+
+llvm::Expected<SmallVector<Tensor, 2>>
+tds::evaluateTerms(GenericOp op,
+                   llvm::function_ref<const Tensor *(Value)> captured) {
+  LoopNest nest;
+  nest.parallel.assign(op.getExtents().begin(), op.getExtents().end());
+  llvm::append_range(nest.parallel, op.getReduceExtents());
+  auto tensors = compileGeneric(op, nest, captured, {});
+  if (!tensors)
+    return tensors.takeError();
+  SmallVector<reference::Reg, 2> regs = {nest.yield};
+  if (nest.factors)
+    regs = {nest.factors->first, nest.factors->second};
+  SmallVector<Tensor, 2> terms;
+  for (reference::Reg reg : regs) {
+    nest.yield = reg;
+    llvm::Expected<Tensor> values = reference::runNest(nest, *tensors);
+    if (!values)
+      return values.takeError();
+    terms.push_back(std::move(*values));
+  }
+  return terms;
 }
 
 static llvm::Expected<Tensor>

@@ -46,11 +46,9 @@ static void multiply(const T *a, const T *b, T *c, int64_t rows, int64_t sums,
                  columns);
 }
 
-/// The operand over the axes `order`, in row-major order and in `kind`. An axis
-/// that it lacks is repeated.
-static llvm::Expected<Tensor>
-arrange(const Tensor &operand, ArrayRef<int64_t> axes, ArrayRef<int64_t> order,
-        llvm::SmallDenseMap<int64_t, int64_t> &extents, ElementKind kind) {
+llvm::Expected<Tensor> tds::arrangeAxes(
+    const Tensor &operand, ArrayRef<int64_t> axes, ArrayRef<int64_t> order,
+    llvm::SmallDenseMap<int64_t, int64_t> &extents, ElementKind kind) {
   SmallVector<int64_t> strides;
   LoopNest nest;
   for (int64_t axis : order) {
@@ -110,10 +108,10 @@ llvm::Expected<Tensor> tds::evaluateContract(ContractOp op, const Tensor &lhs,
   llvm::append_range(rightOrder, *columns);
   llvm::append_range(resultOrder, *rows);
   llvm::append_range(resultOrder, *columns);
-  auto a = arrange(*left, leftAxes, leftOrder, extents, *accumulator);
+  auto a = arrangeAxes(*left, leftAxes, leftOrder, extents, *accumulator);
   if (!a)
     return a;
-  auto b = arrange(*right, rightAxes, rightOrder, extents, *accumulator);
+  auto b = arrangeAxes(*right, rightAxes, rightOrder, extents, *accumulator);
   if (!b)
     return b;
 
@@ -145,5 +143,5 @@ llvm::Expected<Tensor> tds::evaluateContract(ContractOp op, const Tensor &lhs,
     run(int64_t());
     break;
   }
-  return arrange(product, resultOrder, op.getResultAxes(), extents, *kind);
+  return arrangeAxes(product, resultOrder, op.getResultAxes(), extents, *kind);
 }

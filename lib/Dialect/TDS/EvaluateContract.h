@@ -17,6 +17,15 @@ llvm::Expected<reference::Tensor> evaluateContract(ContractOp op,
                                                    const reference::Tensor &rhs,
                                                    bool f64);
 
+/// An operand with the axis numbers `axes`, as a tensor over the numbers
+/// `order` in that order, converted to `kind`. An axis that it lacks is
+/// repeated.
+llvm::Expected<reference::Tensor>
+arrangeAxes(const reference::Tensor &operand, llvm::ArrayRef<int64_t> axes,
+            llvm::ArrayRef<int64_t> order,
+            llvm::SmallDenseMap<int64_t, int64_t> &extents,
+            reference::ElementKind kind);
+
 } // namespace tdsl::tds
 
 #endif // TDSL_LIB_DIALECT_TDS_EVALUATECONTRACT_H

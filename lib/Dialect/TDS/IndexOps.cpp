@@ -224,18 +224,3 @@ LogicalResult ApplyOp::verify() {
   return success();
 }
 
-OpFoldResult ApplyOp::fold(FoldAdaptor adaptor) {
-  AffineMap map = getMap();
-  if (auto dim = dyn_cast<AffineDimExpr>(map.getResult(0)))
-    return getOperands()[dim.getPosition()];
-  SmallVector<Attribute> constants;
-  for (Attribute operand : adaptor.getOperands()) {
-    if (!operand)
-      return {};
-    constants.push_back(operand);
-  }
-  SmallVector<Attribute> results;
-  if (failed(map.constantFold(constants, results)))
-    return {};
-  return IntegerAttr::get(IndexType::get(getContext()), cast<IntegerAttr>(results[0]).getInt());
-}

@@ -116,13 +116,6 @@ LogicalResult ReduceOp::verify() {
   return success();
 }
 
-OpFoldResult ReduceOp::fold(FoldAdaptor) {
-  bool isArg = getKind() == ReductionKind::ArgMax || getKind() == ReductionKind::ArgMin;
-  if (getAxes().empty() && !isArg)
-    return getOperand();
-  return {};
-}
-
 //===----------------------------------------------------------------------===//
 // BroadcastOp
 //===----------------------------------------------------------------------===//
@@ -141,14 +134,6 @@ LogicalResult BroadcastOp::verify() {
   return success();
 }
 
-OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
-  if (getOperand().getType() == getType())
-    return getOperand();
-  if (auto splat = dyn_cast_or_null<SplatElementsAttr>(adaptor.getOperand()))
-    return splat.resizeSplat(cast<ShapedType>(getType()));
-  return {};
-}
-
 //===----------------------------------------------------------------------===//
 // ReshapeOp and TransposeOp
 //===----------------------------------------------------------------------===//
@@ -161,25 +146,6 @@ LogicalResult ReshapeOp::verify() {
   if (from.getElementType() != to.getElementType())
     return emitOpError("gives elements ") << to.getElementType() << ", expected " << from.getElementType();
   return success();
-}
-
-OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
-  if (getOperand().getType() == getType())
-    return getOperand();
-  if (auto elements = dyn_cast_or_null<DenseElementsAttr>(adaptor.getOperand()))
-    return elements.reshape(cast<ShapedType>(getType()));
-  return {};
-}
-
-void ReshapeOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  // A reshape of a reshape looks through the first.
-  patterns.add(+[](ReshapeOp op, PatternRewriter &rewriter) -> LogicalResult {
-    auto inner = op.getOperand().getDefiningOp<ReshapeOp>();
-    if (!inner)
-      return failure();
-    rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), inner.getOperand());
-    return success();
-  });
 }
 
 LogicalResult TransposeOp::verify() {
@@ -200,10 +166,3 @@ LogicalResult TransposeOp::verify() {
   return success();
 }
 
-OpFoldResult TransposeOp::fold(FoldAdaptor adaptor) {
-  if (llvm::is_sorted(getPermutation()))
-    return getOperand();
-  if (auto splat = dyn_cast_or_null<SplatElementsAttr>(adaptor.getOperand()))
-    return splat.resizeSplat(cast<ShapedType>(getType()));
-  return {};
-}

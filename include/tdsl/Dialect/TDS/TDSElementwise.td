@@ -51,6 +51,7 @@ def TDS_AddOp : TDS_BinaryOp<"add", TDS_NumberLike, [Commutative]> {
     %r = tds.add %a, %b : tensor<4xf32>
     ```
   }];
+  let hasCanonicalizer = 1;
 }
 def TDS_SubOp : TDS_BinaryOp<"sub", TDS_NumberLike> {
   let summary = "difference of two numbers";
@@ -61,6 +62,7 @@ def TDS_SubOp : TDS_BinaryOp<"sub", TDS_NumberLike> {
     %r = tds.sub %a, %b : tensor<4xf32>
     ```
   }];
+  let hasCanonicalizer = 1;
 }
 def TDS_MulOp : TDS_BinaryOp<"mul", TDS_NumberLike, [Commutative]> {
   let summary = "product of two numbers";
@@ -71,6 +73,7 @@ def TDS_MulOp : TDS_BinaryOp<"mul", TDS_NumberLike, [Commutative]> {
     %r = tds.mul %a, %b : tensor<4xf32>
     ```
   }];
+  let hasCanonicalizer = 1;
 }
 def TDS_DivOp : TDS_BinaryOp<"div", TDS_FloatLike> {
   let summary = "quotient of two floats, correctly rounded";
@@ -79,6 +82,7 @@ def TDS_DivOp : TDS_BinaryOp<"div", TDS_FloatLike> {
     %r = tds.div %a, %b : f32
     ```
   }];
+  let hasCanonicalizer = 1;
 }
 def TDS_FloorDivOp : TDS_BinaryOp<"floordiv", TDS_NumberLike> {
   let summary = "floor of the exact quotient";
@@ -103,13 +107,15 @@ def TDS_ModOp : TDS_BinaryOp<"mod", TDS_NumberLike> {
 def TDS_PowOp : TDS_BinaryOp<"pow", TDS_NumberLike> {
   let summary = "lhs to the power rhs";
   let description = [{
-    Floats: at most 2 ulp, special cases by C99 annex F, exact where the f32 result is representable. Integers: repeated
+    Floats: at most 2 ulp, special cases by C99 annex F, exact where the f32 result is representable. A constant exponent 0, 1, 2, 3 or 4
+    multiplies instead: 1, `x`, `x * x`, `(x * x) * x`, `(x * x) * (x * x)`. Integers: repeated
     multiplication with wrapping; a negative exponent gives the floor of the real value, with `0 ** -n` = 0.
 
     ```mlir
     %r = tds.pow %a, %b : f32
     ```
   }];
+  let hasCanonicalizer = 1;
 }
 def TDS_MaxOp : TDS_BinaryOp<"max", TDS_NumberLike, [Commutative]> {
   let summary = "larger of two numbers; NaN where one is NaN";
@@ -201,6 +207,7 @@ def TDS_OrOp : TDS_BinaryOp<"or", TDS_BoolLike, [Commutative]> {
 def TDS_NotOp : TDS_UnaryOp<"not", TDS_BoolLike> {
   let summary = "true where the operand is false";
   let description = "\n\n```mlir\n%r = tds.not %a : tensor<4xi1>\n```\n";
+  let hasCanonicalizer = 1;
 }
 
 class TDS_ClassifyOp<string mnemonic> : TDS_ElementwiseOp<mnemonic, [SameOperandsAndResultShape,
@@ -233,6 +240,7 @@ def TDS_CompareOp : TDS_ElementwiseOp<"compare", [SameTypeOperands, SameOperands
   let results = (outs TDS_BoolLike:$result);
   let assemblyFormat = "$predicate $lhs `,` $rhs attr-dict `:` type($lhs)";
   let hasFolder = 1;
+  let hasCanonicalizer = 1;
   let hasVerifier = 1;
 }
 

@@ -56,4 +56,14 @@ std::optional<mlir::AffineExpr> getAffineIndex(mlir::Value index, mlir::ValueRan
 #define GET_OP_CLASSES
 #include "tdsl/Dialect/TDS/TDSOps.h.inc"
 
+namespace tdsl::tds {
+
+/// The least and the greatest value of an integer or index of a body, where they are known.
+std::optional<std::pair<int64_t, int64_t>> getIndexRange(mlir::Value index);
+
+/// Whether no index of a read can be out of range. A guard that never acts is dropped by canonicalisation.
+bool isProvablyInside(ReadOp read);
+
+} // namespace tdsl::tds
+
 #endif // TDSL_DIALECT_TDS_TDSOPS_H

@@ -45,6 +45,7 @@ def TDS_GenericOp : TDS_Op<"generic", [Pure, SingleBlock]> {
   let results = (outs TDS_Tensor:$result);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
+  let hasCanonicalizer = 1;
   let hasVerifier = 1;
   let skipDefaultBuilders = 1;
   let builders = [
@@ -72,7 +73,7 @@ def TDS_ScatterOp : TDS_Op<"scatter", [Pure, SingleBlock]> {
   let summary = "adds scalars into a zero tensor at computed places";
   let description = [{
     The adjoint of a gather. Starts from zeros; for each point of the extents, in lexicographic order, adds the yielded value to the element at
-    the yielded indices. A point with an index out of range adds nothing.
+    the yielded indices. A point with an index out of range adds nothing. Sums of f16 and bf16 accumulate in f32 and are rounded once.
 
     ```mlir
     %d = tds.scatter (%i, %k) in (64, 128) : tensor<256x128xf32> {
@@ -140,6 +141,7 @@ def TDS_ReadOp : TDS_Op<"read", [Pure,
   let assemblyFormat = [{
     $tensor `[` $indices `]` (`guard` $guard^)? (`clamped` $clamped^)? attr-dict `:` type($tensor)
   }];
+  let hasFolder = 1;
   let hasVerifier = 1;
   let builders = [OpBuilder<(ins "::mlir::Value":$tensor, "::mlir::ValueRange":$indices), [{
     build($_builder, $_state, tensor, indices, /*guard=*/::mlir::TypedAttr(), /*clamped=*/false);
@@ -162,6 +164,7 @@ def TDS_ApplyOp : TDS_Op<"apply", [Pure]> {
   let results = (outs Index:$result);
   let assemblyFormat = "$map ` ` `(` $operands `)` attr-dict";
   let hasFolder = 1;
+  let hasCanonicalizer = 1;
   let hasVerifier = 1;
 }
 
@@ -193,6 +196,7 @@ def TDS_ContractOp : TDS_Op<"contract", [Pure]> {
     $lhs `` $lhs_axes `,` $rhs `` $rhs_axes `to` $result_axes attr-dict
     `:` type($lhs) `,` type($rhs) `to` type($result)
   }];
+  let hasFolder = 1;
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Extent of each axis number; indexed by number.
@@ -215,6 +219,7 @@ def TDS_ReduceOp : TDS_Op<"reduce", [Pure]> {
   let arguments = (ins TDS_ReductionKind:$kind, TDS_Tensor:$operand, DenseI64ArrayAttr:$axes);
   let results = (outs TDS_Tensor:$result);
   let assemblyFormat = "$kind $operand `axes` $axes attr-dict `:` type($operand) `to` type($result)";
+  let hasCanonicalizer = 1;
   let hasVerifier = 1;
   let hasFolder = 1;
 }
@@ -232,6 +237,7 @@ def TDS_BroadcastOp : TDS_Op<"broadcast", [Pure]> {
   let results = (outs TDS_Tensor:$result);
   let assemblyFormat = "$operand `axes` $axes attr-dict `:` type($operand) `to` type($result)";
   let hasVerifier = 1;
+  let hasCanonicalizer = 1;
   let hasFolder = 1;
 }
 
@@ -249,7 +255,6 @@ def TDS_ReshapeOp : TDS_Op<"reshape", [Pure]> {
   let assemblyFormat = "$operand attr-dict `:` type($operand) `to` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
-  let hasCanonicalizer = 1;
 }
 
 def TDS_TransposeOp : TDS_Op<"transpose", [Pure]> {
