@@ -1,0 +1,29 @@
+//===- GPUTarget.h - kernels to PTX -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TDSL_TARGET_GPU_GPUTARGET_H
+#define TDSL_TARGET_GPU_GPUTARGET_H
+
+#include "tdsl/Target/GPU/TranslatePTX.h"
+
+#include "tdsl/Dialect/TDS/TDSOps.h"
+
+namespace tdsl::gpu {
+
+/// The schedule of a kernel: `grid`, `block` (array<i64: x, y, z>) and `shared` (bytes of static shared memory), and
+/// - loop: `vector`, the consecutive points a thread computes;
+/// - row: `strategy` ("block": a row is shared by `threads` threads of a block that holds `rows` rows; "serial": a thread computes a row alone) and `vector`;
+/// - contract: `tile_m`, `tile_n`, `tile_k`, and `thread_m`, `thread_n`, the part of the tile that one thread accumulates;
+/// - scatter: `parts`, into how many ranges the first computed axis of the result is cut.
+mlir::DictionaryAttr selectSchedule(tds::KernelOp kernel);
+
+/// Emits every outlined kernel of `plan` (private functions that hold one `tds.kernel` with a schedule) into one PTX module for `arch`.
+/// `llvmText` receives the optimised LLVM IR where it is not null.
+llvm::FailureOr<std::string> compileKernels(mlir::ModuleOp plan, const Arch &arch, std::string *llvmText = nullptr);
+
+} // namespace tdsl::gpu
+
+#endif // TDSL_TARGET_GPU_GPUTARGET_H

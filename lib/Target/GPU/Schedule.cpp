@@ -1,0 +1,180 @@
+//===- Schedule.cpp - how GPU kernels are cut into blocks and threads -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tdsl/Target/GPU/GPUTarget.h"
+
+#include "tdsl/Target/Common/LaneBuilder.h"
+#include "tdsl/Target/Common/ContractLayout.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace tdsl;
+using target::ContractLayout;
+
+/// Bytes of the widest memory access of a thread.
+static constexpr int64_t kAccessBytes = 16;
+static constexpr int64_t kBlockThreads = 256;
+/// A thread sums this many terms alone before a whole warp is worth it.
+static constexpr int64_t kSerialTerms = 16;
+
+static int64_t product(ArrayRef<int64_t> extents) {
+  int64_t size = 1;
+  for (int64_t extent : extents)
+    size *= extent;
+  return size;
+}
+
+/// The most consecutive points along an innermost axis of `extent` that a thread can move in one access of every tensor.
+static int64_t getVector(tds::KernelOp kernel, int64_t extent) {
+  int64_t bytes = 1;
+  for (Value value : llvm::concat<Value>(kernel.getBlock()->getArguments(), kernel.getOutputs())) {
+    auto type = cast<RankedTensorType>(value.getType());
+    if (type.getNumElements() > 1)
+      bytes = std::max(bytes, tds::getElementBytes(type.getElementType()));
+  }
+  int64_t vector = std::min<int64_t>(kAccessBytes / bytes, 8);
+  while (vector > 1 && extent % vector != 0)
+    vector /= 2;
+  return vector;
+}
+
+namespace {
+class ScheduleBuilder {
+public:
+  explicit ScheduleBuilder(MLIRContext *context) : builder(context) {}
+  void set(StringRef name, int64_t value) { entries.emplace_back(builder.getStringAttr(name), builder.getI64IntegerAttr(value)); }
+  void set(StringRef name, StringRef text) { entries.emplace_back(builder.getStringAttr(name), builder.getStringAttr(text)); }
+  DictionaryAttr finish(int64_t blocks, int64_t threads, int64_t sharedBytes) {
+    // Past the limit of the x dimension nothing could be launched; an entry of that size has long been refused.
+    entries.emplace_back(builder.getStringAttr("grid"), builder.getDenseI64ArrayAttr({std::max<int64_t>(blocks, 1), 1, 1}));
+    entries.emplace_back(builder.getStringAttr("block"), builder.getDenseI64ArrayAttr({threads, 1, 1}));
+    set("shared", sharedBytes);
+    return builder.getDictionaryAttr(entries);
+  }
+
+private:
+  Builder builder;
+  SmallVector<NamedAttribute> entries;
+};
+} // namespace
+
+static DictionaryAttr scheduleLoop(tds::KernelOp kernel) {
+  ScheduleBuilder schedule(kernel.getContext());
+  auto type = cast<RankedTensorType>(kernel.getOutputs()[0].getType());
+  int64_t vector = type.getRank() ? getVector(kernel, type.getShape().back()) : 1;
+  // Inner reductions run once a point: more points, not more lanes.
+  for (auto op : kernel.getBlock()->getOps<tds::GenericOp>())
+    if (op.hasReduction())
+      vector = 1;
+  schedule.set("vector", vector);
+  int64_t threads = type.getNumElements() / vector;
+  return schedule.finish(llvm::divideCeil(threads, kBlockThreads), kBlockThreads, 0);
+}
+
+/// Whether the reductions mostly read memory that is contiguous along their last index.
+static bool isContiguousAlongAxis(tds::KernelOp kernel) {
+  int64_t along = 0, across = 0;
+  for (auto op : kernel.getBlock()->getOps<tds::GenericOp>()) {
+    if (!op.hasReduction())
+      continue;
+    BlockArgument last = op.getReductionIndices().back();
+    op.getBlock()->walk([&](tds::ReadOp read) {
+      if (read.getIndices().empty())
+        return;
+      SmallVector<Value> indices(op.getIndices());
+      bool uses = false, innermost = false;
+      for (auto [i, index] : llvm::enumerate(read.getIndices())) {
+        std::optional<AffineExpr> expr = tds::getAffineIndex(index, indices);
+        if (!expr || expr->isFunctionOfDim(last.getArgNumber())) {
+          uses = true;
+          innermost = i + 1 == read.getIndices().size() && expr && isa<AffineDimExpr>(*expr);
+        }
+      }
+      if (uses)
+        (innermost ? along : across) += read.getTensorType().getNumElements();
+    });
+  }
+  return along >= across;
+}
+
+static DictionaryAttr scheduleRow(tds::KernelOp kernel) {
+  ScheduleBuilder schedule(kernel.getContext());
+  tds::GenericOp reduction;
+  unsigned numReductions = 0;
+  for (auto op : kernel.getBlock()->getOps<tds::GenericOp>())
+    if (op.hasReduction()) {
+      reduction = op;
+      ++numReductions;
+    }
+  int64_t rows = product(reduction.getExtents()), axis = reduction.getReductionSize();
+  bool isSerial = axis <= kSerialTerms || (!isContiguousAlongAxis(kernel) && rows >= 32);
+  if (isSerial) {
+    schedule.set("strategy", "serial");
+    int64_t threads = rows >= 4096 ? kBlockThreads : 64;
+    return schedule.finish(llvm::divideCeil(rows, threads), threads, 0);
+  }
+  int64_t vector = getVector(kernel, reduction.getReduceExtents().back());
+  int64_t chunks = axis / vector;
+  int64_t threads = 32;
+  while (threads < 512 && threads * 4 < chunks)
+    threads *= 2;
+  int64_t rowsPerBlock = threads == 32 ? std::min<int64_t>(4, rows) : 1;
+  schedule.set("strategy", "block");
+  schedule.set("vector", vector);
+  schedule.set("threads", threads);
+  schedule.set("rows", rowsPerBlock);
+  int64_t warps = threads / 32;
+  return schedule.finish(llvm::divideCeil(rows, rowsPerBlock), threads * rowsPerBlock,
+                         warps > 1 ? numReductions * warps * 16 : 0);
+}
+
+static DictionaryAttr scheduleContract(tds::KernelOp kernel) {
+  ScheduleBuilder schedule(kernel.getContext());
+  tds::ContractOp op = *kernel.getBlock()->getOps<tds::ContractOp>().begin();
+  ContractLayout layout = target::getContractLayout(op);
+  int64_t m = ContractLayout::getExtent(layout.m), n = ContractLayout::getExtent(layout.n);
+  int64_t batch = ContractLayout::getExtent(layout.batch);
+  // Large tiles reuse more, small ones give more blocks: take the large one where it still gives a block to most processors of a GPU.
+  bool isLarge = batch * llvm::divideCeil(m, 64) * llvm::divideCeil(n, 64) >= 64;
+  int64_t tile = isLarge ? 64 : 32, part = isLarge ? 4 : 2;
+  int64_t bytes = tds::getElementBytes(target::getRegisterType(cast<RankedTensorType>(op.getType()).getElementType()));
+  int64_t tileK = bytes > 4 ? 8 : 16;
+  schedule.set("tile_m", tile);
+  schedule.set("tile_n", tile);
+  schedule.set("tile_k", tileK);
+  schedule.set("thread_m", part);
+  schedule.set("thread_n", part);
+  int64_t shared = std::max(tileK * 2 * (tile + 4), tile * tile) * bytes;
+  return schedule.finish(batch * llvm::divideCeil(m, tile) * llvm::divideCeil(n, tile), 256, shared);
+}
+
+static DictionaryAttr scheduleScatter(tds::KernelOp kernel) {
+  ScheduleBuilder schedule(kernel.getContext());
+  tds::ScatterOp op = *kernel.getBlock()->getOps<tds::ScatterOp>().begin();
+  int64_t columns = 1, cut = 1;
+  for (auto [axis, index] : llvm::enumerate(op.getYieldedIndices())) {
+    auto argument = dyn_cast<BlockArgument>(index);
+    if (argument && op.getExtents()[argument.getArgNumber()] == op.getType().getShape()[axis])
+      columns *= op.getType().getShape()[axis];
+    else if (cut == 1)
+      cut = op.getType().getShape()[axis];
+  }
+  int64_t parts = std::clamp<int64_t>(cut / 8, 1, 64);
+  schedule.set("parts", parts);
+  return schedule.finish(llvm::divideCeil(columns * parts, 64), 64, 0);
+}
+
+DictionaryAttr gpu::selectSchedule(tds::KernelOp kernel) {
+  StringRef kind = kernel.getKind();
+  if (kind == "loop")
+    return scheduleLoop(kernel);
+  if (kind == "row")
+    return scheduleRow(kernel);
+  if (kind == "contract")
+    return scheduleContract(kernel);
+  return scheduleScatter(kernel);
+}

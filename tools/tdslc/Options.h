@@ -1,0 +1,52 @@
+//===- Options.h - what the command line of tdslc says -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TDSL_TOOLS_TDSLC_OPTIONS_H
+#define TDSL_TOOLS_TDSLC_OPTIONS_H
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace tdslc {
+
+/// How a run of tdslc ends; see docs/Language.md, Diagnostics.
+enum ExitCode : int {
+  Fine = 0,         ///< done
+  ProgramWrong = 1, ///< the program, or a file, is wrong
+  UsageWrong = 2,   ///< the command line is wrong
+  Internal = 3,     ///< a fault of tdslc; a reproducer was written
+};
+
+enum class Command { Compile, Check, Explain };
+
+/// The command line, parsed. There is no other place where options live.
+struct Options {
+  Command command = Command::Compile;
+  std::string input;
+  std::string output;
+  std::string emit;                       ///< empty: an artefact
+  std::string explainCode;                ///< for Command::Explain
+  std::map<std::string, int64_t> defines; ///< -D name=value
+  std::vector<std::string> targets;       ///< --targets, in order
+  std::string arch = "sm_80";
+  std::string cpu = "x86-64-v3";
+  bool fusion = true;
+  bool unchecked = false;
+  bool time = false;
+  bool saveTemps = false;
+  bool jsonDiagnostics = false;
+  bool checkGrad = false;
+  bool verbose = false;
+};
+
+/// Parses the command line. On a wrong one it prints what is wrong and ends the process with UsageWrong; `--help` and `--version` end it with Fine.
+Options parseOptions(int argc, char **argv);
+
+} // namespace tdslc
+
+#endif // TDSL_TOOLS_TDSLC_OPTIONS_H
