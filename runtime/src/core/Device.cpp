@@ -64,6 +64,9 @@ std::shared_ptr<Device> openDevice(const std::string &spec, unsigned threads,
     fail(TDS_INVALID_ARGUMENT, "device '", printable(spec),
          "' is not known; write auto, cpu, cuda or cuda:1");
 
+  // A damaged file is reported as that, whatever devices there are.
+  if (container && !container->isBundle())
+    container->load(0);
   std::string why;
   if (container && !carries(*container, TDS_DEVICE_CUDA)) {
     why = "the artefact carries CPU code only";
