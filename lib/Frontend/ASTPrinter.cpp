@@ -135,6 +135,8 @@ void Printer::print(const Expr *e, unsigned indent) {
       os << ' ';
       if (arg.name.isValid())
         os << arg.name.name << '=';
+      if (arg.isPack)
+        os << "...";
       print(arg.value, indent);
     }
     os << ')';

@@ -367,7 +367,13 @@ Expr *Parser::parseCall(Expr *callee) {
       sawNamed = true;
     }
     SourceLoc begin = peek().range.begin;
-    arg.value = parseExpr();
+    if (accept(Tok::Ellipsis)) {
+      arg.isPack = true;
+      Ident name = expectName("the name of a shape pack");
+      arg.value = context.make<NameExpr>(name.range, name.name);
+    } else {
+      arg.value = parseExpr();
+    }
     if (sawNamed && !arg.name.isValid())
       error(Diag::PositionalAfterNamed, rangeFrom(begin));
     height = std::max<unsigned>(height, arg.value->height);

@@ -150,6 +150,7 @@ struct IfBlockExpr : Expr {
 struct Arg {
   Ident name; // invalid for a positional argument
   Expr *value;
+  bool isPack = false; // `...s`: value is a NameExpr
 };
 struct CallExpr : Expr {
   Expr *callee;

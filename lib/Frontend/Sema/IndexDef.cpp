@@ -1,0 +1,628 @@
+//===- IndexDef.cpp - Ranges of index definitions -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// An index definition is checked in three steps. First its reads are
+// collected; everything that doesn't depend on an index is built outside.
+// Then ranges are inferred: from what is written (`i < n`), from axes that an
+// index reads alone (`x[i]` runs over the whole axis), and then from windows,
+// where all other indices of an equation are known (`x[i + u]`). At last each
+// read is proven to lie inside, by interval arithmetic: sizes are numbers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Checker.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace tdsl;
+using namespace tdsl::sema;
+using ast::BinaryOp;
+using llvm::ArrayRef;
+using llvm::cast;
+using llvm::dyn_cast;
+using llvm::isa;
+using llvm::StringRef;
+using llvm::Twine;
+
+//===----------------------------------------------------------------------===//
+// Which indices an expression names
+//===----------------------------------------------------------------------===//
+
+/// Calls `visit` for every name in `e`; stops when it returns true.
+static bool anyName(const ast::Expr *e,
+                    llvm::function_ref<bool(const ast::NameExpr *)> visit) {
+  while (true) {
+    switch (e->kind) {
+    case ast::ExprKind::Name:
+      return visit(cast<ast::NameExpr>(e));
+    case ast::ExprKind::Unary:
+      e = cast<ast::UnaryExpr>(e)->operand;
+      continue;
+    case ast::ExprKind::Binary:
+      if (anyName(cast<ast::BinaryExpr>(e)->rhs, visit))
+        return true;
+      e = cast<ast::BinaryExpr>(e)->lhs;
+      continue;
+    case ast::ExprKind::Select: {
+      auto *select = cast<ast::SelectExpr>(e);
+      if (anyName(select->cond, visit) || anyName(select->thenValue, visit))
+        return true;
+      e = select->elseValue;
+      continue;
+    }
+    case ast::ExprKind::IfBlock: {
+      auto *branch = cast<ast::IfBlockExpr>(e);
+      for (const ast::Block *block : {branch->thenBlock, branch->elseBlock})
+        if (block && block->value && anyName(block->value, visit))
+          return true;
+      e = branch->cond;
+      continue;
+    }
+    case ast::ExprKind::Call: {
+      auto *call = cast<ast::CallExpr>(e);
+      for (const ast::Arg &arg : call->args)
+        if (anyName(arg.value, visit))
+          return true;
+      e = call->callee;
+      continue;
+    }
+    case ast::ExprKind::Member:
+      e = cast<ast::MemberExpr>(e)->base;
+      continue;
+    case ast::ExprKind::Index: {
+      auto *index = cast<ast::IndexExpr>(e);
+      for (const ast::IndexItem &item : index->items)
+        for (const ast::Expr *part : {item.value, item.low, item.high})
+          if (part && anyName(part, visit))
+            return true;
+      e = index->base;
+      continue;
+    }
+    case ast::ExprKind::Reduce: {
+      auto *reduce = cast<ast::ReduceExpr>(e);
+      for (const ast::Binder &binder : reduce->binders)
+        if (binder.bound && anyName(binder.bound, visit))
+          return true;
+      e = reduce->body;
+      continue;
+    }
+    case ast::ExprKind::Tuple:
+      for (const ast::Expr *elem : cast<ast::TupleExpr>(e)->elems)
+        if (anyName(elem, visit))
+          return true;
+      return false;
+    case ast::ExprKind::List:
+      for (const ast::ListItem &item : cast<ast::ListExpr>(e)->items)
+        if (anyName(item.value, visit))
+          return true;
+      return false;
+    default:
+      return false;
+    }
+  }
+}
+
+bool Checker::mentionsIndex(const ast::Expr *e) {
+  return anyName(e, [&](const ast::NameExpr *name) {
+    Val *val = frame->find(name->name);
+    return val && (val->kind == Val::Index || val->inBody);
+  });
+}
+
+/// The indices of the definition that `e` uses, in the order of binding.
+void Checker::collectIndices(const ast::Expr *e,
+                             llvm::SmallVectorImpl<IndexVar *> &out) {
+  llvm::SmallPtrSet<IndexVar *, 8> seen;
+  anyName(e, [&](const ast::NameExpr *name) {
+    Val *val = frame->find(name->name);
+    if (val && val->kind == Val::Index && val->indexVar)
+      seen.insert(val->indexVar);
+    return false;
+  });
+  for (IndexVar *var : definition->order)
+    if (seen.count(var))
+      out.push_back(var);
+}
+
+//===----------------------------------------------------------------------===//
+// Index expressions
+//===----------------------------------------------------------------------===//
+
+/// How an index expression depends on the indices. Linear ones give their
+/// coefficients.
+Checker::IndexForm Checker::classify(const ast::Expr *e, Linear &out) {
+  if (!mentionsIndex(e)) {
+    // A size, or a scalar that was computed: a gather. Built once, outside.
+    if (isa<ast::IndexExpr, ast::ReduceExpr>(e))
+      return IndexForm::Value;
+    auto it = definition->hoisted.find(e);
+    if (it == definition->hoisted.end()) {
+      typed::Body *outer = body;
+      body = nullptr;
+      it = definition->hoisted.try_emplace(e, elab(e)).first;
+      body = outer;
+      definition->failed |= it->second.isError();
+    }
+    if (it->second.kind != Val::Dim)
+      return IndexForm::Value;
+    out.constant = it->second.number;
+    return IndexForm::Linear;
+  }
+  switch (e->kind) {
+  case ast::ExprKind::Name: {
+    Val *val = frame->find(cast<ast::NameExpr>(e)->name);
+    if (!val || val->kind != Val::Index)
+      return IndexForm::Value;
+    out.terms.push_back({val->indexVar, 1});
+    return IndexForm::Linear;
+  }
+  case ast::ExprKind::Unary: {
+    auto *unary = cast<ast::UnaryExpr>(e);
+    if (unary->op != ast::UnaryOp::Neg)
+      return IndexForm::Value;
+    IndexForm form = classify(unary->operand, out);
+    out.constant = -out.constant;
+    for (auto &term : out.terms)
+      term.second = -term.second;
+    return form;
+  }
+  case ast::ExprKind::Binary: {
+    // Index expressions are short; the spine is walked like any operand.
+    auto *binary = cast<ast::BinaryExpr>(e);
+    if (binary->op < BinaryOp::Add || binary->op == BinaryOp::Div ||
+        binary->op == BinaryOp::MatMul || binary->op == BinaryOp::Pow)
+      return IndexForm::Value;
+    if (++exprDepth > 4096) {
+      --exprDepth;
+      report(Diag::TooDeep, e->range) << "256";
+      aborted = true;
+      return IndexForm::Value;
+    }
+    Linear l, r;
+    IndexForm left = classify(binary->lhs, l);
+    IndexForm right = classify(binary->rhs, r);
+    --exprDepth;
+    if (left == IndexForm::Value || right == IndexForm::Value)
+      return IndexForm::Value;
+    bool linear = left == IndexForm::Linear && right == IndexForm::Linear;
+    switch (binary->op) {
+    case BinaryOp::Add:
+    case BinaryOp::Sub: {
+      if (!linear)
+        return IndexForm::Quasi;
+      int64_t sign = binary->op == BinaryOp::Add ? 1 : -1;
+      out = l;
+      if (llvm::AddOverflow(out.constant, sign * r.constant, out.constant))
+        return IndexForm::Value;
+      for (auto [var, coefficient] : r.terms) {
+        auto *it = llvm::find_if(
+            out.terms, [v = var](const auto &t) { return t.first == v; });
+        if (it == out.terms.end())
+          out.terms.push_back({var, sign * coefficient});
+        else if ((it->second += sign * coefficient) == 0)
+          out.terms.erase(it);
+      }
+      return IndexForm::Linear;
+    }
+    case BinaryOp::Mul: {
+      bool leftConstant = left == IndexForm::Linear && l.terms.empty();
+      bool rightConstant = right == IndexForm::Linear && r.terms.empty();
+      if (!leftConstant && !rightConstant)
+        return IndexForm::Value;
+      if (!linear)
+        return IndexForm::Quasi;
+      int64_t factor = leftConstant ? l.constant : r.constant;
+      out = leftConstant ? r : l;
+      bool overflow = llvm::MulOverflow(out.constant, factor, out.constant);
+      for (auto &term : out.terms)
+        overflow |= llvm::MulOverflow(term.second, factor, term.second);
+      if (factor == 0)
+        out.terms.clear();
+      return overflow ? IndexForm::Value : IndexForm::Linear;
+    }
+    default: // `//` and `%`
+      if (right != IndexForm::Linear || !r.terms.empty() || r.constant <= 0)
+        return IndexForm::Value;
+      return IndexForm::Quasi;
+    }
+  }
+  default:
+    return IndexForm::Value;
+  }
+}
+
+/// The least and the largest value of an index expression, ranges known and
+/// not empty.
+bool Checker::interval(const ast::Expr *e, int64_t &low, int64_t &high) {
+  Linear linear;
+  IndexForm form = classify(e, linear);
+  if (form == IndexForm::Linear) {
+    low = high = linear.constant;
+    for (auto [var, coefficient] : linear.terms) {
+      int64_t reach;
+      if (var->extent < 1 ||
+          llvm::MulOverflow(coefficient, var->extent - 1, reach))
+        return false;
+      if (llvm::AddOverflow(reach < 0 ? low : high, reach,
+                            reach < 0 ? low : high))
+        return false;
+    }
+    return true;
+  }
+  auto *binary = dyn_cast<ast::BinaryExpr>(e);
+  if (form != IndexForm::Quasi)
+    return false;
+  if (auto *unary = dyn_cast<ast::UnaryExpr>(e)) {
+    int64_t l, h;
+    if (!interval(unary->operand, l, h))
+      return false;
+    low = -h;
+    high = -l;
+    return true;
+  }
+  int64_t ll, lh, rl, rh;
+  if (!binary || !interval(binary->lhs, ll, lh) ||
+      !interval(binary->rhs, rl, rh))
+    return false;
+  bool overflow = false;
+  switch (binary->op) {
+  case BinaryOp::Add:
+    overflow = llvm::AddOverflow(ll, rl, low) | llvm::AddOverflow(lh, rh, high);
+    break;
+  case BinaryOp::Sub:
+    overflow = llvm::SubOverflow(ll, rh, low) | llvm::SubOverflow(lh, rl, high);
+    break;
+  case BinaryOp::Mul: {
+    int64_t corner[4];
+    overflow = llvm::MulOverflow(ll, rl, corner[0]) |
+               llvm::MulOverflow(ll, rh, corner[1]) |
+               llvm::MulOverflow(lh, rl, corner[2]) |
+               llvm::MulOverflow(lh, rh, corner[3]);
+    low = *std::min_element(corner, corner + 4);
+    high = *std::max_element(corner, corner + 4);
+    break;
+  }
+  case BinaryOp::FloorDiv:
+    low = llvm::divideFloorSigned(ll, rl);
+    high = llvm::divideFloorSigned(lh, rl);
+    break;
+  case BinaryOp::Mod:
+    if (llvm::divideFloorSigned(ll, rl) == llvm::divideFloorSigned(lh, rl)) {
+      int64_t base = llvm::divideFloorSigned(ll, rl) * rl;
+      low = ll - base;
+      high = lh - base;
+    } else {
+      low = 0;
+      high = rl - 1;
+    }
+    break;
+  default:
+    return false;
+  }
+  return !overflow;
+}
+
+//===----------------------------------------------------------------------===//
+// Collecting reads
+//===----------------------------------------------------------------------===//
+
+bool Checker::bindIndices(Definition &def, ArrayRef<ast::Binder> binders,
+                          llvm::SmallVectorImpl<IndexVar *> &out) {
+  bool good = true;
+  for (const ast::Binder &binder : binders) {
+    StringRef name = binder.name.name;
+    if (name.empty()) {
+      def.failed = true;
+      continue;
+    }
+    // Sizes and values keep their names; functions and modules don't matter.
+    Val seen = lookup(name, binder.name.range, false);
+    bool clash = frame->find(name) || seen.kind == Val::Dim ||
+                 seen.kind == Val::Number || seen.kind == Val::Variable;
+    if (clash && !seen.isError()) {
+      auto d = report(seen.kind == Val::Index ? Diag::IndexTwice
+                                              : Diag::IndexShadows,
+                      binder.name.range);
+      d << name;
+      d.label(seen.origin, "declared here");
+      good = false;
+    }
+    def.vars.emplace_back();
+    IndexVar *var = &def.vars.back();
+    var->name = name;
+    var->range = binder.name.range;
+    def.order.push_back(var);
+    if (binder.bound) {
+      typed::Body *outer = body;
+      body = nullptr;
+      std::optional<int64_t> size = evalSize(binder.bound);
+      body = outer;
+      if (!size) {
+        good = false;
+      } else if (*size < 0) {
+        report(Diag::NegativeSize, binder.bound->range) << Twine(*size);
+        good = false;
+      } else {
+        var->extent = *size;
+        var->isExplicit = true;
+        var->boundedBy = binder.bound->range;
+        var->boundedByText = "its range is " + std::to_string(*size);
+      }
+    }
+    Val val;
+    val.kind = Val::Index;
+    val.indexVar = var;
+    val.origin = binder.name.range;
+    frame->bind(name, val);
+    out.push_back(var);
+  }
+  def.failed |= !good;
+  return good;
+}
+
+void Checker::collectRead(Definition &def, const ast::IndexExpr *e) {
+  // padded(x, v)[…] and clamped(x)[…]
+  const ast::Expr *base = e->base;
+  bool guarded = false;
+  if (auto *call = dyn_cast<ast::CallExpr>(base)) {
+    auto *name = dyn_cast<ast::NameExpr>(call->callee);
+    Val callee = name ? lookup(name->name, name->range, false) : Val();
+    if (callee.builtin == Builtin::Padded ||
+        callee.builtin == Builtin::Clamped) {
+      guarded = true;
+      bool padded = callee.builtin == Builtin::Padded;
+      llvm::SmallVector<const ast::Expr *, 2> args;
+      bool good = padded ? takeArgs(call, "padded", {"x", "value"}, 2, args)
+                         : takeArgs(call, "clamped", {"x"}, 1, args);
+      if (!good) {
+        def.failed = true;
+        return;
+      }
+      base = args[0];
+    }
+  }
+  if (mentionsIndex(base)) {
+    report(Diag::IndexedBase, base->range);
+    def.failed = true;
+    return;
+  }
+  auto it = def.hoisted.find(base);
+  Val val = it != def.hoisted.end() ? it->second : elab(base);
+  if (val.kind == Val::InstanceArray)
+    return; // `blocks[0]` inside a call is no read
+  Value tensor = materialise(val, base->range);
+  if (!tensor) {
+    def.failed = true;
+    return;
+  }
+  Val kept = Val::makeTensor(tensor);
+  kept.origin = val.origin;
+  def.hoisted[base] = kept;
+  const Type &type = tensor.type();
+  if (type.rank() != e->items.size()) {
+    report(Diag::WrongIndexCount, e->range).label(val.origin, "declared here")
+        << Twine(e->items.size()) << toString(type);
+    def.failed = true;
+    return;
+  }
+  for (unsigned axis = 0; axis < e->items.size(); ++axis) {
+    const ast::IndexItem &item = e->items[axis];
+    if (item.isSlice) {
+      report(Diag::SliceInBody, item.range);
+      def.failed = true;
+      return;
+    }
+    Linear linear;
+    IndexForm form = classify(item.value, linear);
+    if (form == IndexForm::Value)
+      collect(def, item.value);
+    else
+      def.reads.push_back({e, axis, type.axes[axis].size, base->range,
+                           sources.getText(base->range), guarded});
+  }
+}
+
+/// Collects the reads of `e`, and builds outside what needs no index.
+void Checker::collect(Definition &def, const ast::Expr *e) {
+  while (true) {
+    if (def.hoisted.count(e))
+      return;
+    switch (e->kind) {
+    case ast::ExprKind::Unary:
+      e = cast<ast::UnaryExpr>(e)->operand;
+      continue;
+    case ast::ExprKind::Binary: {
+      llvm::SmallVector<const ast::Expr *, 8> parts;
+      while (auto *binary = dyn_cast<ast::BinaryExpr>(e)) {
+        parts.push_back(binary->rhs);
+        e = binary->lhs;
+      }
+      collect(def, e);
+      for (const ast::Expr *part : llvm::reverse(parts))
+        collect(def, part);
+      return;
+    }
+    case ast::ExprKind::Select: {
+      auto *select = cast<ast::SelectExpr>(e);
+      collect(def, select->cond);
+      collect(def, select->thenValue);
+      e = select->elseValue;
+      continue;
+    }
+    case ast::ExprKind::IfBlock: {
+      auto *branch = cast<ast::IfBlockExpr>(e);
+      std::optional<bool> cond = elabCondition(branch->cond);
+      const ast::Block *block = !cond   ? nullptr
+                                : *cond ? branch->thenBlock
+                                        : branch->elseBlock;
+      if (!block || !block->value || !block->stmts.empty()) {
+        if (cond)
+          report(Diag::NotSupportedYet, e->range)
+              << "an `if` with statements in an index definition";
+        def.failed = true;
+        return;
+      }
+      e = block->value;
+      continue;
+    }
+    case ast::ExprKind::Index:
+      return collectRead(def, cast<ast::IndexExpr>(e));
+    case ast::ExprKind::Reduce: {
+      auto *reduce = cast<ast::ReduceExpr>(e);
+      frame->push();
+      llvm::SmallVector<IndexVar *, 4> vars;
+      bindIndices(def, reduce->binders, vars);
+      collect(def, reduce->body);
+      def.binders[reduce] = vars;
+      frame->pop();
+      return;
+    }
+    case ast::ExprKind::Call: {
+      auto *call = cast<ast::CallExpr>(e);
+      if (!mentionsIndex(e) && !isFlexible(e)) {
+        Val val = elab(e);
+        def.failed |= val.isError();
+        def.hoisted[e] = val;
+        return;
+      }
+      Val callee = resolve(call->callee);
+      if (callee.kind == Val::BuiltinName &&
+          callee.builtin >= Builtin::RandomUniform) {
+        report(Diag::EffectOutOfPlace, e->range)
+            << "a random number" << "an index definition";
+        def.failed = true;
+        return;
+      }
+      for (const ast::Arg &arg : call->args)
+        if (!arg.isPack)
+          collect(def, arg.value);
+      return;
+    }
+    case ast::ExprKind::Member:
+    case ast::ExprKind::Name: {
+      Val val = resolve(e);
+      if (val.kind == Val::Variable) {
+        // Read it outside, in the order of the source.
+        def.hoisted[e] = load(val, e->range);
+      }
+      def.failed |= val.isError();
+      return;
+    }
+    case ast::ExprKind::Tuple:
+      for (const ast::Expr *elem : cast<ast::TupleExpr>(e)->elems)
+        collect(def, elem);
+      return;
+    default:
+      return;
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Ranges
+//===----------------------------------------------------------------------===//
+
+void Checker::solveRanges(Definition &def) {
+  struct Equation {
+    Linear linear;
+    const ReadSite *site;
+  };
+  std::vector<Equation> windows;
+  auto describe = [&](const ReadSite &site, int64_t extent) {
+    return "axis " + std::to_string(site.axis) + " of `" +
+           site.baseName.take_front(40).str() + "` gives " +
+           std::to_string(extent);
+  };
+  auto bound = [&](IndexVar *var, int64_t extent, const ReadSite &site) {
+    Range range = site.expr->items[site.axis].range;
+    if (var->extent < 0) {
+      var->extent = extent;
+      var->boundedBy = range;
+      var->boundedByText = describe(site, extent);
+      return;
+    }
+    if (var->isExplicit || var->extent == extent || def.failed)
+      return;
+    report(Diag::RangesDisagree, range)
+            .here(describe(site, extent))
+            .label(var->boundedBy, var->boundedByText)
+            .fix({var->range.end, var->range.end},
+                 " < " + Twine(std::min(extent, var->extent)),
+                 "say the range where the index is bound")
+        << var->name << Twine(var->extent) << Twine(extent);
+    def.failed = true;
+  };
+  // What an index reads alone first.
+  for (const ReadSite &site : def.reads) {
+    Linear linear;
+    IndexForm form = classify(site.expr->items[site.axis].value, linear);
+    if (form != IndexForm::Linear || site.guarded)
+      continue;
+    if (linear.terms.size() == 1 && linear.terms[0].second == 1 &&
+        linear.constant == 0)
+      bound(linear.terms[0].first, site.size, site);
+    else
+      windows.push_back({linear, &site});
+  }
+  // Then windows whose other indices are known, until nothing changes.
+  bool changed = true;
+  while (changed && !def.failed) {
+    changed = false;
+    for (Equation &equation : windows) {
+      IndexVar *unknown = nullptr;
+      int64_t coefficient = 0, low = equation.linear.constant, high = low;
+      bool good = true;
+      for (auto [var, c] : equation.linear.terms) {
+        if (var->extent < 0) {
+          good &= unknown == nullptr;
+          unknown = var;
+          coefficient = c;
+          continue;
+        }
+        int64_t reach = c * std::max<int64_t>(var->extent - 1, 0);
+        (reach < 0 ? low : high) += reach;
+      }
+      if (!good || !unknown)
+        continue;
+      // c * i + rest stays in [0, size): the largest i of the one side; the
+      // other side is checked with all reads.
+      int64_t room = coefficient > 0 ? equation.site->size - 1 - high : low;
+      int64_t extent = room < 0 ? 0 : room / std::abs(coefficient) + 1;
+      bound(unknown, extent, *equation.site);
+      changed = true;
+    }
+  }
+  for (IndexVar *var : def.order) {
+    if (var->extent >= 0 || def.failed)
+      continue;
+    report(Diag::RangeUnknown, var->range)
+            .fix({var->range.end, var->range.end}, " < n",
+                 "say the range where the index is bound")
+        << var->name;
+    def.failed = true;
+  }
+}
+
+void Checker::checkReads(Definition &def) {
+  bool empty = llvm::any_of(
+      def.order, [](const IndexVar *var) { return var->extent == 0; });
+  if (empty)
+    return;
+  for (const ReadSite &site : def.reads) {
+    if (site.guarded)
+      continue;
+    const ast::IndexItem &item = site.expr->items[site.axis];
+    int64_t low = 0, high = 0;
+    bool known = interval(item.value, low, high);
+    if (known && low >= 0 && high < site.size)
+      continue;
+    auto d = report(Diag::ReadOutside, item.range);
+    d << Twine(site.axis) << site.baseName.take_front(40) << Twine(site.size);
+    if (known)
+      d.here("runs from " + Twine(low) + " to " + Twine(high));
+    d.note("`padded(" + site.baseName.take_front(40) +
+           ", 0)[…]` reads 0 outside, `clamped(" +
+           site.baseName.take_front(40) + ")[…]` the edge");
+    def.failed = true;
+    return;
+  }
+}
