@@ -1,0 +1,35 @@
+//===- Pipelines.h - which passes run, in which order -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TDSL_PIPELINE_PIPELINES_H
+#define TDSL_PIPELINE_PIPELINES_H
+
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace tdsl {
+
+/// The options of all pipelines; drivers fill it, passes never read global state.
+struct PipelineOptions {
+  bool fusion = true;        ///< join operations into kernels
+  bool guardGathers = true;  ///< report gathers out of range; off under --unchecked
+};
+
+/// Every dialect, interface and external model that the pipelines need.
+void registerAllDialects(mlir::DialectRegistry &registry);
+
+/// Registers every pass and pipeline by its flag, for tds-opt.
+void registerAllPasses();
+
+/// From what the front end emits to differentiated, cleaned up tds functions.
+void buildDifferentiationPipeline(mlir::OpPassManager &manager, const PipelineOptions &options);
+
+/// From differentiated functions to `tds.kernel`s.
+void buildKernelPipeline(mlir::OpPassManager &manager, const PipelineOptions &options);
+
+} // namespace tdsl
+
+#endif // TDSL_PIPELINE_PIPELINES_H

@@ -1,0 +1,55 @@
+//===- Pipelines.cpp - which passes run, in which order -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tdsl/Pipeline/Pipelines.h"
+
+#include "tdsl/Autodiff/Autodiff.h"
+#include "tdsl/Autodiff/Passes.h"
+#include "tdsl/Dialect/Plan/PlanOps.h"
+#include "tdsl/Dialect/TDS/TDSOps.h"
+#include "tdsl/Fusion/Passes.h"
+#include "tdsl/Target/CPU/CompileCPU.h"
+#include "tdsl/Transforms/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace tdsl;
+
+void tdsl::registerAllDialects(DialectRegistry &registry) {
+  registry.insert<tds::TDSDialect, plan::PlanDialect, func::FuncDialect>();
+  autodiff::registerAutodiffModels(registry);
+  cpu::registerCPUTarget(registry);
+}
+
+void tdsl::registerAllPasses() {
+  registerTransformsPasses();
+  autodiff::registerAutodiffPasses();
+  registerTDSLTransformsPasses();
+  registerFusionPasses();
+}
+
+void tdsl::buildDifferentiationPipeline(OpPassManager &manager, const PipelineOptions &options) {
+  // Derivatives are taken of whole functions: calls go first, but those with a derivative of their own stay until it has been used.
+  manager.addPass(autodiff::createInlineCallsPass());
+  manager.addPass(createCanonicalizerPass());
+  // What is computed twice would be differentiated twice.
+  manager.addPass(createCSEPass());
+  manager.addPass(autodiff::createDifferentiatePass());
+  if (options.guardGathers)
+    manager.addPass(createGuardGathersPass());
+  // The reverse sweep recomputes what the forward pass has, and leaves what nobody asked for.
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  manager.addPass(createSymbolDCEPass());
+}
+
+void tdsl::buildKernelPipeline(OpPassManager &manager, const PipelineOptions &options) {
+  FusionOptions fusion;
+  fusion.fuse = options.fusion;
+  buildFusionPipeline(manager, fusion);
+}

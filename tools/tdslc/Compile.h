@@ -1,0 +1,37 @@
+//===- Compile.h - from a program to an artefact or a stage -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TDSL_TOOLS_TDSLC_COMPILE_H
+#define TDSL_TOOLS_TDSLC_COMPILE_H
+
+#include "Options.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace tdslc {
+
+/// A program on its way: the text, and the tds module that the front end made of it.
+struct Program {
+  std::string path;
+  std::string text;
+  mlir::MLIRContext &context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+};
+
+/// `tdslc model.tds -o …` and `--emit=…`.
+ExitCode compile(const Options &options);
+
+/// `tdslc check model.tds`.
+ExitCode check(const Options &options);
+
+/// Reads, parses, checks and emits the program. On an error it is printed and the result is ProgramWrong.
+ExitCode runFrontend(const Options &options, Program &program);
+
+} // namespace tdslc
+
+#endif // TDSL_TOOLS_TDSLC_COMPILE_H
