@@ -93,7 +93,8 @@ static void eraseUnusedFunctions(ModuleOp module) {
   }
 }
 
-static LogicalResult differentiateCounting(ModuleOp module, int64_t &count) {
+static LogicalResult differentiateCounting(ModuleOp module, bool keepStops,
+                                           int64_t &count) {
   if (failed(inlineCalls(module, /*keepCustomDerivatives=*/true)))
     return failure();
   // Derivatives are inlined where they are used, so their own gradients come
@@ -118,10 +119,10 @@ static LogicalResult differentiateCounting(ModuleOp module, int64_t &count) {
     function->removeAttr(attr::kVjp);
   if (failed(inlineCalls(module, /*keepCustomDerivatives=*/false)))
     return failure();
-  module.walk([](Operation *op) {
+  module.walk([&](Operation *op) {
     op->removeDiscardableAttr(kStrongZero);
     op->removeDiscardableAttr(kRuleScale);
-    if (auto stop = dyn_cast<StopGradientOp>(op)) {
+    if (auto stop = dyn_cast<StopGradientOp>(op); stop && !keepStops) {
       stop.replaceAllUsesWith(stop.getOperand());
       stop.erase();
     }
@@ -130,9 +131,9 @@ static LogicalResult differentiateCounting(ModuleOp module, int64_t &count) {
   return success();
 }
 
-LogicalResult autodiff::differentiate(ModuleOp module) {
+LogicalResult autodiff::differentiate(ModuleOp module, bool keepStops) {
   int64_t count = 0;
-  return differentiateCounting(module, count);
+  return differentiateCounting(module, keepStops, count);
 }
 
 //===----------------------------------------------------------------------===//
@@ -165,7 +166,8 @@ struct Differentiate
       scaleRule(getOperation(), name, value);
     }
     int64_t count = 0;
-    if (failed(differentiateCounting(getOperation(), count)))
+    if (failed(differentiateCounting(getOperation(), /*keepStops=*/false,
+                                     count)))
       return signalPassFailure();
     numGradients += count;
   }

@@ -46,9 +46,11 @@ applyRule(mlir::OpBuilder &builder, mlir::Operation *op, mlir::Value adjoint,
 llvm::LogicalResult inlineCalls(mlir::ModuleOp module,
                                 bool keepCustomDerivatives);
 
-/// Expands every `tds.gradient` of the module and removes `tds.stop_gradient`
-/// and calls, as the pass `tds-differentiate` does.
-llvm::LogicalResult differentiate(mlir::ModuleOp module);
+/// Expands every `tds.gradient` of the module and removes calls and, unless
+/// `keepStops` is set, `tds.stop_gradient`, as the pass `tds-differentiate`
+/// does.
+llvm::LogicalResult differentiate(mlir::ModuleOp module,
+                                  bool keepStops = false);
 
 /// Test only: scales the adjoints that the rule of the operations called
 /// `opName` gives by `factor`, in every later `differentiate` of the module.

@@ -1,0 +1,115 @@
+//===- GradientCheck.cpp - gradients against central differences -*- C++
+//-*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tdsl/Autodiff/GradientCheck.h"
+
+#include "tdsl/Autodiff/Autodiff.h"
+
+#include "CheckRun.h"
+#include "ConvertToF64.h"
+
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace tdsl;
+using namespace tdsl::tds;
+using namespace tdsl::autodiff;
+
+static void writeLine(raw_ostream &os, StringRef name, const Comparison &c,
+                      StringRef verdict) {
+  os << "  " << llvm::left_justify(name, 28)
+     << llvm::format("%18.9e%18.9e%12.1e  ", c.analytic, c.numeric, c.error)
+     << verdict << "\n";
+}
+
+static void writeReport(raw_ostream &os, const GradientReport &report,
+                        const GradientCheckOptions &options) {
+  if (!report.problem.empty()) {
+    os << "  not compared: " << report.problem << "\n";
+    return;
+  }
+  os << "  " << llvm::left_justify("variable", 28)
+     << llvm::right_justify("gradient", 18)
+     << llvm::right_justify("difference", 18)
+     << llvm::right_justify("rel. error", 12) << "\n";
+  for (const VariableReport &variable : report.variables)
+    writeLine(os, variable.name, variable.comparison,
+              variable.isZero              ? "0 in every direction"
+              : variable.comparison.passes ? "ok"
+                                           : "WRONG");
+  Comparison worst;
+  bool anyWrong = false;
+  for (const Comparison &direction : report.directions) {
+    if (options.verbose || !direction.passes)
+      writeLine(os, "all variables", direction,
+                direction.passes ? "ok" : "WRONG");
+    anyWrong |= !direction.passes;
+    if (direction.error >= worst.error)
+      worst = direction;
+  }
+  if (!anyWrong && !report.directions.empty())
+    writeLine(os, "all, worst of " + std::to_string(report.directions.size()),
+              worst, "ok");
+}
+
+LogicalResult autodiff::checkGradients(ModuleOp module, raw_ostream &os,
+                                       const GradientCheckOptions &options) {
+  OwningOpRef<ModuleOp> program(module.clone());
+  if (!options.scaleRule.empty()) {
+    auto [name, factor] = StringRef(options.scaleRule).split(':');
+    double value = 0;
+    if (factor.getAsDouble(value)) {
+      os << "scale-rule wants an operation and a factor, as in tds.mul:1.01\n";
+      return failure();
+    }
+    scaleRule(*program, name, value);
+  }
+  if (failed(inlineCalls(*program, /*keepCustomDerivatives=*/true)))
+    return failure();
+  convertToF64(*program);
+  unsigned count = 0, wrong = 0, zero = 0;
+  for (auto function : program->getOps<func::FuncOp>()) {
+    // A private function is checked where it is used.
+    if (function.isPrivate() && !function->hasAttr(attr::kEntry))
+      continue;
+    for (auto [index, gradient] : llvm::enumerate(getGradients(function))) {
+      ++count;
+      os << "gradient at " << describeLocation(gradient.getLoc()) << " in '"
+         << function.getName() << "'\n";
+      FailureOr<CheckRun> run =
+          CheckRun::prepare(*program, function.getName(), index);
+      if (failed(run)) {
+        os << "  not compared: the program cannot be differentiated\n";
+        ++wrong;
+        continue;
+      }
+      GradientReport report = run->run(options);
+      writeReport(os, report, options);
+      if (report.passes())
+        continue;
+      if (!report.problem.empty() || report.disagrees()) {
+        ++wrong;
+        unsigned found =
+            report.problem.empty()
+                ? localizeFault(*program, function.getName(), index,
+                                report.arguments, os, options)
+                : 0;
+        if (report.problem.empty() && !found)
+          os << "    every operation by itself agrees\n";
+      } else {
+        ++zero;
+      }
+    }
+  }
+  if (count == 0)
+    os << "no gradient is asked for in this program\n";
+  else
+    os << count << (count == 1 ? " gradient" : " gradients") << " compared, "
+       << wrong << " wrong, " << zero << " with a variable of gradient 0\n";
+  return success(wrong == 0 && zero == 0);
+}
