@@ -8,6 +8,7 @@
 #include "tdsl/Autodiff/Passes.h"
 #include "tdsl/Dialect/TDS/TDSDialect.h"
 #include "tdsl/Fusion/Passes.h"
+#include "tdsl/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -18,6 +19,7 @@ int main(int argc, char **argv) {
   registry.insert<tdsl::tds::TDSDialect, mlir::func::FuncDialect>();
   tdsl::autodiff::registerAutodiffModels(registry);
   mlir::registerTransformsPasses();
+  tdsl::registerTransformsPasses();
   tdsl::autodiff::registerAutodiffPasses();
   tdsl::registerFusionPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "TDS pass driver\n", registry));

@@ -52,9 +52,28 @@ Operation *TDSDialect::materializeConstant(OpBuilder &builder, Attribute value, 
   return ConstantOp::create(builder, loc, typed);
 }
 
+/// The flags of an entry: a text and a place in the source for each element of its last result.
+static LogicalResult verifyFlags(func::FuncOp function, Attribute value) {
+  auto flags = dyn_cast<ArrayAttr>(value);
+  bool isList = flags && llvm::all_of(flags, [](Attribute flag) {
+                  auto entry = dyn_cast<DictionaryAttr>(flag);
+                  return entry && entry.getAs<StringAttr>("text") && entry.getAs<StringAttr>("source");
+                });
+  if (!isList)
+    return function.emitOpError("attribute 'tds.flags' must be a list of {text, source}");
+  unsigned last = function.getNumResults() - 1;
+  auto name = function.getNumResults() ? function.getResultAttrOfType<StringAttr>(last, attr::kResult) : StringAttr();
+  auto type = function.getNumResults() ? dyn_cast<RankedTensorType>(function.getResultTypes()[last]) : RankedTensorType();
+  int64_t count = flags.size();
+  if (!name || name != attr::kFlags || !type || type.getShape() != ArrayRef(count) || !type.getElementType().isInteger(32))
+    return function.emitOpError("has ") << count << " flags, expected a last result 'tds.flags' of type tensor<" << count
+                                        << "xi32>";
+  return success();
+}
+
 LogicalResult TDSDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
-  if (name != attr::kEntry && name != attr::kVjp)
+  if (name != attr::kEntry && name != attr::kVjp && name != attr::kFlags)
     return success();
   auto function = dyn_cast<func::FuncOp>(op);
   if (!function)
@@ -64,6 +83,8 @@ LogicalResult TDSDialect::verifyOperationAttribute(Operation *op, NamedAttribute
       return op->emitOpError() << "attribute 'tds.vjp' must name a function";
     return success();
   }
+  if (name == attr::kFlags)
+    return verifyFlags(function, attribute.getValue());
   auto kind = dyn_cast<StringAttr>(attribute.getValue());
   if (!kind || (kind != "step" && kind != "function" && kind != "init"))
     return op->emitOpError() << "attribute 'tds.entry' must be \"step\", \"function\" or \"init\"";

@@ -34,6 +34,8 @@ inline constexpr llvm::StringLiteral kDataAxis = "tds.data_axis";
 inline constexpr llvm::StringLiteral kRole = "tds.role";
 /// On a private function: the symbol of its custom derivative.
 inline constexpr llvm::StringLiteral kVjp = "tds.vjp";
+/// On an entry: one dictionary {text, source} for each element of its last result, which is named by the same string.
+inline constexpr llvm::StringLiteral kFlags = "tds.flags";
 } // namespace attr
 
 } // namespace tdsl::tds

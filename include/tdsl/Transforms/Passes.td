@@ -1,0 +1,57 @@
+//===- Passes.td - passes between derivatives and fusion -*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TDSL_TRANSFORMS_PASSES_TD
+#define TDSL_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def GuardGathersPass : Pass<"tds-guard-gathers", "::mlir::ModuleOp"> {
+  let summary = "Report gathers that read out of range";
+  let description = [{
+    A gather (a guarded `tds.read` with an index that comes from data) gives its guard where an index is out of range. This pass makes that
+    visible: every gather of an entry that is not provably in range gets a flag, an `i32` that is 1 if any of its indices is out of range, computed
+    by a `tds.generic` over the loop indices that these depend on. Gathers with the same indices share a flag.
+
+    The flags become the last result of the entry, `tds.result = "tds.flags"`, and its attribute `tds.flags` says for each what it means and where
+    in the source its gather is. In a step, every variable keeps its old value if any flag is set, so that a failed step changes nothing. Entries
+    of kind `init` stay as they are. To leave the checks out (`--unchecked`), do not run the pass.
+
+    Run it when all derivatives are expanded and all calls inlined. Entries without such gathers stay as they are.
+
+    ```mlir
+    %e = tds.generic (%i, %k) in (4, 8) : tensor<4x8xf32> {
+      %id = tds.read %ids[%i] : tensor<4xi32>
+      %at = tds.cast %id : i32 to index
+      %v = tds.read %table[%at, %k] guard 0.0 : f32 : tensor<256x8xf32>
+      tds.yield %v : f32
+    }
+    ```
+
+    is followed by
+
+    ```mlir
+    %flag = tds.generic () in () max (%i) in (4) : tensor<i32> {
+      %id = tds.read %ids[%i] : tensor<4xi32>
+      %at = tds.cast %id : i32 to index
+      %zero = tds.constant 0 : index
+      %below = tds.compare lt %at, %zero : index
+      %extent = tds.constant 256 : index
+      %above = tds.compare ge %at, %extent : index
+      %outside = tds.or %below, %above : i1
+      %value = tds.cast %outside : i1 to i32
+      tds.yield %value : i32
+    }
+    ```
+  }];
+  let dependentDialects = ["::tdsl::tds::TDSDialect", "::mlir::func::FuncDialect"];
+  let statistics = [
+    Statistic<"numFlags", "flags", "Number of flags created">,
+    Statistic<"numShared", "shared", "Number of gathers that share the flag of another">
+  ];
+}
+
+#endif // TDSL_TRANSFORMS_PASSES_TD

@@ -1,0 +1,341 @@
+//===- GuardGathers.cpp - report gathers that read out of range -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See the description of tds-guard-gathers in Passes.td. A flag costs one small
+// reduction over the indices alone: the loop indices that they do not depend
+// on, such as the columns of a table, are left out, so that the gather of the
+// forward sweep and those that its derivative repeats have equal flags.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tdsl/Dialect/TDS/TDSOps.h"
+#include "tdsl/Transforms/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace tdsl {
+#define GEN_PASS_DEF_GUARDGATHERSPASS
+#include "tdsl/Transforms/Passes.h.inc"
+} // namespace tdsl
+
+using namespace mlir;
+using namespace tdsl;
+using namespace tdsl::tds;
+
+namespace {
+
+/// An axis of a read whose index comes from data and may be out of range.
+struct CheckedAxis {
+  unsigned axis;
+  int64_t extent;
+  Value index;
+};
+
+/// Where a read is and what can go wrong there, for the user.
+struct FlagText {
+  std::string text;
+  std::string source;
+};
+
+class GuardGathersPass
+    : public tdsl::impl::GuardGathersPassBase<GuardGathersPass> {
+public:
+  using GuardGathersPassBase::GuardGathersPassBase;
+  void runOnOperation() override;
+
+private:
+  void guardEntry(func::FuncOp entry);
+  Value getFlag(ReadOp read, ArrayRef<CheckedAxis> axes,
+                SmallVectorImpl<GenericOp> &flags);
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Which reads
+//===----------------------------------------------------------------------===//
+
+/// The axes of `read` to check: none where it is no gather, is provably inside,
+/// or lies in a nest without points.
+static SmallVector<CheckedAxis> getCheckedAxes(ReadOp read) {
+  SmallVector<CheckedAxis> axes;
+  if (!read.getGuard())
+    return axes;
+  Operation *nest = read->getParentOp();
+  auto generic = dyn_cast<GenericOp>(nest);
+  ArrayRef<int64_t> extents =
+      generic ? generic.getExtents() : cast<ScatterOp>(nest).getExtents();
+  if (llvm::is_contained(extents, 0) ||
+      (generic && llvm::is_contained(generic.getReduceExtents(), 0)))
+    return axes;
+  ArrayRef<int64_t> shape = read.getTensorType().getShape();
+  ValueRange dims = read->getBlock()->getArguments();
+  for (auto [axis, index] : llvm::enumerate(read.getIndices())) {
+    if (getAffineIndex(index, dims))
+      continue;
+    std::optional<std::pair<int64_t, int64_t>> range = getIndexRange(index);
+    if (range && range->first >= 0 && range->second < shape[axis])
+      continue;
+    axes.push_back({static_cast<unsigned>(axis), shape[axis], index});
+  }
+  return axes;
+}
+
+/// The operations of the body that `values` need, in order.
+static SmallVector<Operation *> getSlice(Block &block, ArrayRef<Value> values) {
+  llvm::SmallPtrSet<Operation *, 16> needed;
+  auto need = [&](Value value) {
+    if (Operation *op = value.getDefiningOp(); op && op->getBlock() == &block)
+      needed.insert(op);
+  };
+  llvm::for_each(values, need);
+  for (Operation &op : llvm::reverse(block))
+    if (needed.contains(&op))
+      llvm::for_each(op.getOperands(), need);
+  SmallVector<Operation *> slice;
+  for (Operation &op : block)
+    if (needed.contains(&op))
+      slice.push_back(&op);
+  return slice;
+}
+
+//===----------------------------------------------------------------------===//
+// Flags
+//===----------------------------------------------------------------------===//
+
+/// Whether the two nests compute the same, locations apart.
+static bool isSameFlag(GenericOp a, GenericOp b) {
+  return OperationEquivalence::isEquivalentTo(
+      a, b, OperationEquivalence::IgnoreLocations);
+}
+
+Value GuardGathersPass::getFlag(ReadOp read, ArrayRef<CheckedAxis> axes,
+                                SmallVectorImpl<GenericOp> &flags) {
+  Operation *nest = read->getParentOp();
+  auto generic = dyn_cast<GenericOp>(nest);
+  SmallVector<int64_t> extents(generic ? generic.getExtents()
+                                       : cast<ScatterOp>(nest).getExtents());
+  if (generic)
+    llvm::append_range(extents, generic.getReduceExtents());
+
+  // The loop indices that the checked ones depend on.
+  Block &body = *read->getBlock();
+  SmallVector<Value> indices;
+  for (const CheckedAxis &axis : axes)
+    indices.push_back(axis.index);
+  SmallVector<Operation *> slice = getSlice(body, indices);
+  SmallVector<bool> used(extents.size(), false);
+  for (Operation *op : slice)
+    for (Value operand : op->getOperands())
+      if (auto index = dyn_cast<BlockArgument>(operand);
+          index && index.getOwner() == &body)
+        used[index.getArgNumber()] = true;
+  SmallVector<int64_t> kept;
+  SmallVector<Value> keptIndices;
+  for (auto [argument, isUsed] : llvm::zip(body.getArguments(), used)) {
+    if (!isUsed)
+      continue;
+    kept.push_back(extents[argument.getArgNumber()]);
+    keptIndices.push_back(argument);
+  }
+
+  OpBuilder builder(nest->getContext());
+  builder.setInsertionPointAfter(nest);
+  Location loc = read.getLoc();
+  auto type = RankedTensorType::get({}, builder.getI32Type());
+  // Without loop indices there is one check, and no reduction.
+  std::optional<ReductionKind> kind;
+  if (!kept.empty())
+    kind = ReductionKind::Max;
+  auto flag = GenericOp::create(
+      builder, loc, type, kept, kind,
+      [&](OpBuilder &inner, Location loc, ValueRange arguments) -> Value {
+        IRMapping map;
+        map.map(keptIndices, arguments);
+        for (Operation *op : slice)
+          inner.clone(*op, map);
+        Value outside;
+        auto either = [&](Value condition) {
+          outside = outside ? OrOp::create(inner, loc, condition.getType(),
+                                           outside, condition)
+                                  .getResult()
+                            : condition;
+        };
+        for (const CheckedAxis &axis : axes) {
+          Value index = map.lookup(axis.index);
+          Value zero = ConstantOp::create(inner, loc, inner.getIndexAttr(0));
+          Value extent =
+              ConstantOp::create(inner, loc, inner.getIndexAttr(axis.extent));
+          either(
+              CompareOp::create(inner, loc, ComparePredicate::LT, index, zero));
+          either(CompareOp::create(inner, loc, ComparePredicate::GE, index,
+                                   extent));
+        }
+        return CastOp::create(inner, loc, inner.getI32Type(), outside);
+      });
+  for (GenericOp other : flags)
+    if (isSameFlag(flag, other)) {
+      flag.erase();
+      ++numShared;
+      return other;
+    }
+  flags.push_back(flag);
+  ++numFlags;
+  return flag;
+}
+
+/// The innermost place in a file that a location names.
+static FileLineColLoc getFilePlace(Location loc) {
+  FileLineColLoc place;
+  loc->walk([&](Location inner) {
+    if (auto file = dyn_cast<FileLineColLoc>(inner)) {
+      place = file;
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return place;
+}
+
+static FlagText describe(ReadOp read, ArrayRef<CheckedAxis> axes) {
+  FlagText result;
+  llvm::raw_string_ostream text(result.text);
+  text << "a gather reads out of range: an index of axis ";
+  llvm::interleave(
+      axes, text,
+      [&](const CheckedAxis &axis) {
+        text << axis.axis << " is not in 0.." << axis.extent;
+      },
+      " or one of axis ");
+  if (FileLineColLoc place = getFilePlace(read.getLoc()))
+    llvm::raw_string_ostream(result.source)
+        << place.getFilename().getValue() << ":" << place.getLine() << ":"
+        << place.getColumn();
+  return result;
+}
+
+/// The rank-0 flags as one tensor.
+static Value collectFlags(OpBuilder &builder, Location loc,
+                          ArrayRef<GenericOp> flags) {
+  auto type = RankedTensorType::get({static_cast<int64_t>(flags.size())},
+                                    builder.getI32Type());
+  if (flags.size() == 1)
+    return ReshapeOp::create(builder, loc, type,
+                             GenericOp(flags.front()).getResult());
+  return GenericOp::create(
+      builder, loc, type, {}, std::nullopt,
+      [&](OpBuilder &inner, Location loc, ValueRange indices) -> Value {
+        Value value;
+        for (auto [i, flag] : llvm::enumerate(flags)) {
+          Value next = ReadOp::create(inner, loc, GenericOp(flag).getResult(),
+                                      ValueRange());
+          if (!value) {
+            value = next;
+            continue;
+          }
+          Value at = ConstantOp::create(inner, loc, inner.getIndexAttr(i));
+          Value isHere = CompareOp::create(inner, loc, ComparePredicate::EQ,
+                                           indices[0], at);
+          value =
+              SelectOp::create(inner, loc, next.getType(), isHere, next, value);
+        }
+        return value;
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// Entries
+//===----------------------------------------------------------------------===//
+
+/// The argument of the entry that holds the old value of a variable; added
+/// where the entry only writes it.
+static Value getOldValue(func::FuncOp entry, FlatSymbolRefAttr variable,
+                         Type type) {
+  for (unsigned i = 0; i < entry.getNumArguments(); ++i)
+    if (entry.getArgAttr(i, attr::kVariable) == variable)
+      return entry.getArgument(i);
+  auto attributes = DictionaryAttr::get(
+      entry.getContext(),
+      {NamedAttribute(StringAttr::get(entry.getContext(), attr::kVariable),
+                      variable)});
+  unsigned position = entry.getNumArguments();
+  (void)entry.insertArgument(position, type, attributes, entry.getLoc());
+  return entry.getArgument(position);
+}
+
+void GuardGathersPass::guardEntry(func::FuncOp entry) {
+  SmallVector<GenericOp> flags;
+  llvm::SmallVector<FlagText> texts;
+  SmallVector<ReadOp> reads;
+  entry.walk([&](ReadOp read) {
+    if (isa<GenericOp, ScatterOp>(read->getParentOp()))
+      reads.push_back(read);
+  });
+  for (ReadOp read : reads) {
+    SmallVector<CheckedAxis> axes = getCheckedAxes(read);
+    if (axes.empty())
+      continue;
+    getFlag(read, axes, flags);
+    if (flags.size() > texts.size())
+      texts.push_back(describe(read, axes));
+  }
+  if (flags.empty())
+    return;
+
+  Operation *terminator = entry.getBody().front().getTerminator();
+  OpBuilder builder(terminator);
+  Location loc = entry.getLoc();
+  Value all = collectFlags(builder, loc, flags);
+
+  bool isStep =
+      entry->getAttrOfType<StringAttr>(attr::kEntry).getValue() == "step";
+  if (isStep) {
+    auto scalar = RankedTensorType::get({}, builder.getI32Type());
+    Value worst = ReduceOp::create(builder, loc, scalar, ReductionKind::Max,
+                                   all, ArrayRef<int64_t>{0});
+    Value zero = ConstantOp::createSplat(builder, loc, scalar, 0);
+    Value failed =
+        CompareOp::create(builder, loc, ComparePredicate::GT, worst, zero);
+    for (unsigned i = 0; i < entry.getNumResults(); ++i) {
+      auto variable =
+          entry.getResultAttrOfType<FlatSymbolRefAttr>(i, attr::kVariable);
+      if (!variable)
+        continue;
+      Value value = terminator->getOperand(i);
+      auto type = cast<RankedTensorType>(value.getType());
+      Value old = getOldValue(entry, variable, type);
+      if (old == value)
+        continue;
+      Value condition = failed;
+      if (type.getRank() != 0)
+        condition =
+            BroadcastOp::create(builder, loc, type.clone(builder.getI1Type()),
+                                failed, ArrayRef<int64_t>{});
+      Value kept = SelectOp::create(builder, loc, type, condition, old, value);
+      terminator->setOperand(i, kept);
+    }
+  }
+
+  terminator->insertOperands(terminator->getNumOperands(), all);
+  auto attributes = builder.getDictionaryAttr({builder.getNamedAttr(
+      attr::kResult, builder.getStringAttr(attr::kFlags))});
+  (void)entry.insertResult(entry.getNumResults(), all.getType(), attributes);
+  SmallVector<Attribute> list;
+  for (const FlagText &text : texts)
+    list.push_back(builder.getDictionaryAttr(
+        {builder.getNamedAttr("source", builder.getStringAttr(text.source)),
+         builder.getNamedAttr("text", builder.getStringAttr(text.text))}));
+  entry->setAttr(attr::kFlags, builder.getArrayAttr(list));
+}
+
+void GuardGathersPass::runOnOperation() {
+  for (auto function : getOperation().getOps<func::FuncOp>()) {
+    auto kind = function->getAttrOfType<StringAttr>(attr::kEntry);
+    // Entries that have their flags stay as they are.
+    if (kind && kind != "init" && !function->hasAttr(attr::kFlags))
+      guardEntry(function);
+  }
+}
