@@ -128,11 +128,7 @@ TEST(Module, CallsWithCallersMemory) {
   tds::Module net = loadToy();
   tds::Entry predict = net.entry("predict");
   std::vector<float> x(toy::batch * toy::features, 0), p(toy::batch, -1);
-  const void *inputs[] = {x.data()};
-  void *results[] = {p.data()};
-  ASSERT_EQ(
-      tds_entry_call_device(predict.get(), inputs, 1, results, 1, nullptr),
-      TDS_OK);
+  predict.callDevice({x.data()}, {p.data()});
   EXPECT_EQ(p[3], net.read("net.b").scalar<float>());
   std::vector<float> again(toy::batch);
   ASSERT_EQ(tds_entry_read_result(predict.get(), 0, again.data(),

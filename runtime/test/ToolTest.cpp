@@ -147,7 +147,7 @@ TEST_F(Tool, SaysWhatAnArtifactHolds) {
   for (const char *words :
        {"an x86-64 processor of level x86-64-v2", "entry     train (step",
         "takes   lr: f32, default 0.05", "variable  net.w: f32[4] (param)",
-        "bytes in the largest entry"})
+        "in the largest entry"})
     EXPECT_NE(info.text.find(words), std::string::npos) << info.text;
   EXPECT_EQ(run({"devices"}).code, 0);
 }

@@ -15,6 +15,7 @@
 #include "Progress.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -182,7 +183,11 @@ private:
     loader->next(end, rows); // The mark between two epochs.
     place.batch = 0;
     ++place.epoch;
-    if (!options.checkpointEvery || done % options.checkpointEvery == 0)
+    // Without --checkpoint-every an epoch's end is saved, but no more than once
+    // a second: epochs may be of a single step.
+    auto now = std::chrono::steady_clock::now();
+    if (options.checkpointEvery ? done % options.checkpointEvery == 0
+                                : now - lastSave > std::chrono::seconds(1))
       save();
     if (interrupted())
       return false;
@@ -211,11 +216,18 @@ private:
       }
       metrics->evaluation(done, place.epoch, figures);
     }
-    progress.line(text);
+    // Runs of very many epochs say how they fare once a second.
+    auto now = std::chrono::steady_clock::now();
+    if (epochCount <= 100 || done == total ||
+        now - lastLine > std::chrono::seconds(1)) {
+      progress.line(text);
+      lastLine = now;
+    }
     return true;
   }
 
   void save() {
+    lastSave = std::chrono::steady_clock::now();
     if (!options.checkpoint.empty())
       module.save(options.checkpoint, place);
   }
@@ -257,6 +269,9 @@ private:
   uint64_t batches = 1, done = 0, firstStep = 0, total = 0, epochCount = 0;
   std::vector<tds_tensor> inputs;
   Curve curve;
+  std::chrono::steady_clock::time_point lastSave{
+      std::chrono::steady_clock::now()},
+      lastLine{};
 };
 
 } // namespace

@@ -45,6 +45,9 @@ tds::Module loadModule(const Options &options, const tds::Device &device) {
     module.restore(options.checkpoint);
   else if (!options.initFrom.empty())
     module.initFrom(options.initFrom, options.map, options.allowMissing);
+  else if (!module.variables().empty())
+    std::fprintf(stderr, "note: no --checkpoint, so the variables have their "
+                         "first values\n");
   return module;
 }
 

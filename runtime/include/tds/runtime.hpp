@@ -333,6 +333,15 @@ public:
     return Results(resultPorts, std::move(outputs));
   }
 
+  /// With memory of the caller on the device; see tds_entry_call_device.
+  void callDevice(const std::vector<const void *> &inputs,
+                  const std::vector<void *> &results,
+                  void *stream = nullptr) const {
+    detail::check(tds_entry_call_device(get(), inputs.data(), inputs.size(),
+                                        results.data(), results.size(),
+                                        stream));
+  }
+
   tds_entry *get() const { return ref.get(); }
 
 private:

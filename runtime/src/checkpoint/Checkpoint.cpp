@@ -133,8 +133,7 @@ tds_progress restoreCheckpoint(Module &module, const std::string &path) {
       program->second != module.manifest().programHash)
     log(TDS_LOG_WARNING,
         cat(path, ": was saved by another version of the program or with "
-                  "other compiler options; results may differ from a run that "
-                  "was not interrupted"));
+                  "other compiler options"));
   writeAll(module, staged);
   return progress;
 }

@@ -48,7 +48,7 @@ ThreadPool::ThreadPool(unsigned threads)
       workers.emplace_back([this, worker] { workerLoop(worker); });
   } catch (const std::system_error &error) {
     stopping = true;
-    generation.fetch_add(1);
+    state.fetch_add(jobStep);
     {
       std::lock_guard<std::mutex> guard(sleepMutex);
     }
@@ -62,7 +62,7 @@ ThreadPool::ThreadPool(unsigned threads)
 
 ThreadPool::~ThreadPool() {
   stopping = true;
-  generation.fetch_add(1);
+  state.fetch_add(jobStep);
   {
     std::lock_guard<std::mutex> guard(sleepMutex);
   }
@@ -76,25 +76,30 @@ void ThreadPool::workerLoop(unsigned worker) {
   uint64_t seen = 0;
   for (;;) {
     auto spinEnd = std::chrono::steady_clock::now() + spinTime;
-    for (unsigned turn = 0; generation.load(std::memory_order_acquire) == seen;
-         ++turn) {
+    for (unsigned turn = 0; jobNumber(state.load()) == seen; ++turn) {
       if (turn % 32 == 31 &&
           (oversubscribed || std::chrono::steady_clock::now() > spinEnd)) {
         std::unique_lock<std::mutex> lock(sleepMutex);
-        // Sequentially consistent with the caller, which raises `generation`
-        // and then looks for sleepers: one of the two sees the other.
+        // Sequentially consistent with the caller, which changes `state` and
+        // then looks for sleepers: one of the two sees the other.
         sleepers.fetch_add(1);
-        wake.wait(lock, [&] { return generation.load() != seen; });
+        wake.wait(lock, [&] { return jobNumber(state.load()) != seen; });
         sleepers.fetch_sub(1);
         break;
       }
       _mm_pause();
     }
-    seen = generation.load(std::memory_order_acquire);
+    uint64_t now = state.load(std::memory_order_acquire);
+    seen = jobNumber(now);
     if (stopping)
       return;
-    takeChunks(worker);
-    busy.fetch_sub(1, std::memory_order_release);
+    while (jobNumber(now) == seen && (now & openBit)) {
+      if (!state.compare_exchange_weak(now, now + 1, std::memory_order_acquire))
+        continue;
+      takeChunks(worker);
+      state.fetch_sub(1, std::memory_order_release);
+      break;
+    }
   }
 }
 
@@ -125,8 +130,8 @@ void ThreadPool::parallelFor(int64_t work, Body body, void *context) {
   jobWork = work;
   jobGrain = std::max<int64_t>(1, work / (int64_t(size()) * 8));
   next.store(0, std::memory_order_relaxed);
-  busy.store(static_cast<int>(workers.size()), std::memory_order_relaxed);
-  generation.fetch_add(1);
+  uint64_t number = jobNumber(state.load(std::memory_order_relaxed)) + 1;
+  state.store(number * jobStep | openBit);
   if (sleepers.load() > 0) {
     {
       std::lock_guard<std::mutex> guard(sleepMutex);
@@ -134,7 +139,9 @@ void ThreadPool::parallelFor(int64_t work, Body body, void *context) {
     wake.notify_all();
   }
   takeChunks(0);
-  for (unsigned turns = 0; busy.load(std::memory_order_acquire) != 0; ++turns) {
+  state.fetch_and(~openBit, std::memory_order_relaxed);
+  for (unsigned turns = 0;
+       (state.load(std::memory_order_acquire) & memberMask) != 0; ++turns) {
     if (oversubscribed || turns > 4096)
       std::this_thread::yield();
     else

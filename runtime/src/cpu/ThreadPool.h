@@ -4,7 +4,9 @@
 // A step is a few dozen launches of some microseconds each, so that what
 // counts is the time from a launch to the moment all threads work on it.
 // Workers spin for a short while after each launch (the next one is usually
-// behind it) and sleep when none comes.
+// behind it) and sleep when none comes. A launch never waits for a worker that
+// has not begun: on a busy machine one may come too late, and then the others
+// have done its share.
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,15 +60,21 @@ private:
   std::vector<std::thread> workers;
   std::mutex callerMutex; ///< callers take turns
 
-  // One job at a time; written by the caller before `generation` rises.
+  /// `state` is the number of the job, whether workers may still join it, and
+  /// how many are at it. Who joins may read the job's fields until it leaves;
+  /// they are written only while nobody is at it.
+  static constexpr uint64_t jobStep = uint64_t(1) << 16;
+  static constexpr uint64_t openBit = uint64_t(1) << 15;
+  static constexpr uint64_t memberMask = openBit - 1;
+  static uint64_t jobNumber(uint64_t state) { return state / jobStep; }
+
   Body job = nullptr;
   void *jobContext = nullptr;
   int64_t jobWork = 0;
   int64_t jobGrain = 1;
 
   alignas(64) std::atomic<int64_t> next{0};
-  alignas(64) std::atomic<uint64_t> generation{0};
-  alignas(64) std::atomic<int> busy{0};
+  alignas(64) std::atomic<uint64_t> state{0};
   alignas(64) std::atomic<int> sleepers{0};
   std::atomic<bool> stopping{false};
   std::mutex sleepMutex;
