@@ -82,10 +82,11 @@ Worst sweepF32(Unary function, uint32_t stride, unsigned threads) {
       worst.points += n;
       for (size_t i = 0; i < n; ++i) {
         double error = quickError(function, in[i], out[i]);
-        // Only a new worst value is worth MPFR's time.
-        if (error >= 0 && error <= worst.ulps)
-          continue;
-        note(worst, errorInUlps(function, in[i], out[i]), in[i], 0, out[i]);
+        // Only a new worst value above what rounding gives anyway is worth
+        // MPFR's time.
+        if (error < 0 || (error > 0.5 && error > worst.ulps))
+          error = errorInUlps(function, in[i], out[i]);
+        note(worst, error, in[i], 0, out[i]);
       }
     }
     return worst;

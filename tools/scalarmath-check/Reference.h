@@ -8,7 +8,8 @@
 
 namespace tdsl::scalarmath {
 
-/// The C library's double result, whose error is below 2^-28 ulp of an f32.
+/// The C library's double result for the value x of an f32, up to rounding to
+/// f32: its error is below 2^-28 ulp of an f32.
 double referenceInDouble(Unary function, double x);
 
 /// The error of `result` in units of the last place at the true value, from

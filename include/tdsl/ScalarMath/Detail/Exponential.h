@@ -17,7 +17,7 @@ namespace tdsl::scalarmath::detail {
 
 template <class T> struct ExpConstants;
 template <> struct ExpConstants<float> {
-  // Beyond these the result is 0 or infinity and stays so when clamped.
+  // Below low e^x rounds to 0; above high it is infinity.
   static constexpr float low = -104.0f, high = 89.0f;
   static constexpr float expm1Low = -20.0f;
   static constexpr float tanhHigh = 10.0f;
@@ -62,8 +62,16 @@ TDSL_SM_INLINE auto expPolynomial(B &b, V r) {
 
 template <class T, class B, class V> TDSL_SM_INLINE auto expKernel(B &b, V x) {
   using C = ExpConstants<T>;
-  auto reduced = reduceByLn2<T>(b, clampKeepNaN<T>(b, x, C::low, C::high));
-  return scale<T>(b, expPolynomial<T>(b, reduced.r), reduced.n);
+  auto zero = num<T>(b, 0);
+  auto high = num<T>(b, C::high);
+  // What underflows to 0, as the -inf of a mask, is selected and not computed:
+  // processors take long over an operation that underflows.
+  auto isZero = b.lt(x, num<T>(b, C::low));
+  auto limited = b.select(isZero, zero, x);
+  limited = b.select(b.gt(limited, high), high, limited);
+  auto reduced = reduceByLn2<T>(b, limited);
+  auto y = scale<T>(b, expPolynomial<T>(b, reduced.r), reduced.n);
+  return b.select(isZero, zero, y);
 }
 
 template <class T, class B, class V>
