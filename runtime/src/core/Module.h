@@ -25,6 +25,7 @@ public:
   const std::string &name() const { return artifact->name; }
   MemoryPlan memory() const { return program->memory(); }
   KernelCounters counters(size_t kernel) const {
+    std::lock_guard<std::recursive_mutex> guard(mutex);
     return program->counters(kernel);
   }
   /// Indices of all entries but `init`, in the manifest's order.
@@ -59,9 +60,10 @@ private:
   std::vector<uint32_t> visible;
   std::unordered_map<std::string, size_t> variableIndex;
 
-  std::recursive_mutex mutex; ///< one call at a time: entries share the arena
-  std::string failedStep;     ///< why steps are refused; empty: they are not
-  int64_t pendingEntry = -1;  ///< called without waiting, flags not yet seen
+  mutable std::recursive_mutex
+      mutex;                 ///< one call at a time: entries share the arena
+  std::string failedStep;    ///< why steps are refused; empty: they are not
+  int64_t pendingEntry = -1; ///< called without waiting, flags not yet seen
 };
 
 /// The artefact in words, for `tds-run info`.

@@ -92,8 +92,8 @@ uint64_t CpuDevice::availableMemory() const {
 
 std::unique_ptr<Program>
 CpuDevice::load(std::shared_ptr<const Artifact> artifact) {
-  if (!pool)
-    pool = std::make_shared<ThreadPool>(threads);
+  std::call_once(poolMade,
+                 [&] { pool = std::make_shared<ThreadPool>(threads); });
   return makeCpuProgram(std::move(artifact), pool);
 }
 

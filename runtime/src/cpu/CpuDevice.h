@@ -7,6 +7,8 @@
 #include "core/Device.h"
 #include "cpu/ThreadPool.h"
 
+#include <mutex>
+
 namespace tdsrt {
 
 class CpuDevice : public Device {
@@ -25,6 +27,7 @@ public:
 
 private:
   unsigned threads;
+  std::once_flag poolMade;
   std::shared_ptr<ThreadPool> pool; ///< made by the first load
 };
 
