@@ -1,0 +1,203 @@
+//===- CompileCPU.cpp - kernels to a shared object -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tdsl/Target/CPU/CompileCPU.h"
+
+#include "LinkSharedObject.h"
+
+#include "tdsl/Target/Common/KernelAnalysis.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+
+using namespace mlir;
+using namespace tdsl;
+using namespace tdsl::cpu;
+
+void cpu::registerCPUTarget(DialectRegistry &registry) {
+  registry.insert<LLVM::LLVMDialect>();
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+}
+
+static std::unique_ptr<llvm::TargetMachine>
+createMachine(const CPUTarget &target, std::string &error) {
+  static const bool initialized = [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    return true;
+  }();
+  (void)initialized;
+  llvm::Triple triple("x86_64-unknown-linux-gnu");
+  const llvm::Target *backend =
+      llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!backend)
+    return nullptr;
+  llvm::TargetOptions options;
+  // One rounding an operation: a multiplication and an addition stay two.
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
+      triple, target.cpu, target.features, options, llvm::Reloc::PIC_,
+      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+}
+
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::PipelineTuningOptions tuning;
+  // Emitters vectorise; what they leave scalar is short or a tail.
+  tuning.LoopVectorization = false;
+  tuning.SLPVectorization = false;
+  llvm::PassBuilder passes(&machine, tuning);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  // The object has no C library to call.
+  llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
+  library.disableAllFunctions();
+  functions.registerPass(
+      [&] { return llvm::TargetLibraryAnalysis(library); });
+  passes.registerModuleAnalyses(modules);
+  passes.registerCGSCCAnalyses(components);
+  passes.registerFunctionAnalyses(functions);
+  passes.registerLoopAnalyses(loops);
+  passes.crossRegisterProxies(loops, functions, components, modules);
+  passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2)
+      .run(module, modules);
+}
+
+/// Optimised IR and the machine that it is for.
+static std::unique_ptr<llvm::Module>
+emitOptimized(ModuleOp plan, const CPUTarget &target,
+              llvm::LLVMContext &context,
+              std::unique_ptr<llvm::TargetMachine> &machine) {
+  std::string error;
+  machine = createMachine(target, error);
+  if (!machine) {
+    plan.emitError("cannot make code for x86-64: ") << error;
+    return nullptr;
+  }
+  OwningOpRef<ModuleOp> lowered = lowerToLLVMDialect(plan, target);
+  if (!lowered)
+    return nullptr;
+  std::unique_ptr<llvm::Module> module =
+      translateModuleToLLVMIR(*lowered, context, "tds");
+  if (!module) {
+    plan.emitError("the kernels have no translation to LLVM IR");
+    return nullptr;
+  }
+  module->setTargetTriple(machine->getTargetTriple());
+  module->setDataLayout(machine->createDataLayout());
+  std::string width = std::to_string(target.vectorBits);
+  for (llvm::Function &function : *module) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("target-cpu", target.cpu);
+    function.addFnAttr("target-features", target.features);
+    // Registers of the full width, also where the processor model prefers
+    // narrower ones.
+    function.addFnAttr("prefer-vector-width", width);
+    function.addFnAttr("min-legal-vector-width", width);
+    function.addFnAttr("no-builtins");
+  }
+  optimize(*module, *machine);
+  return module;
+}
+
+std::unique_ptr<llvm::Module> cpu::emitLLVM(ModuleOp plan,
+                                            const CPUTarget &target,
+                                            llvm::LLVMContext &context) {
+  std::unique_ptr<llvm::TargetMachine> machine;
+  return emitOptimized(plan, target, context, machine);
+}
+
+static LogicalResult emitCode(ModuleOp plan, llvm::TargetMachine &machine,
+                              llvm::Module &module,
+                              llvm::CodeGenFileType kind,
+                              SmallVectorImpl<char> &code) {
+  llvm::raw_svector_ostream stream(code);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, kind))
+    return plan.emitError("LLVM cannot write object code for x86-64");
+  passes.run(module);
+  return success();
+}
+
+static LogicalResult writeFile(ModuleOp plan, const llvm::Twine &path,
+                               StringRef content) {
+  std::error_code error;
+  std::string name = path.str();
+  llvm::raw_fd_ostream stream(name, error);
+  if (!error) {
+    stream << content;
+    stream.close();
+    error = stream.error();
+  }
+  if (error) {
+    stream.clear_error();
+    return plan.emitError("cannot write '") << name << "': " << error.message();
+  }
+  return success();
+}
+
+LogicalResult cpu::compileCPU(ModuleOp plan, const CPUOptions &options,
+                              StringRef manifest,
+                              SmallVectorImpl<char> &sharedObject) {
+  llvm::Expected<CPUTarget> target = CPUTarget::get(options.arch);
+  if (!target)
+    return plan.emitError(llvm::toString(target.takeError()));
+  SmallVector<target::OutlinedKernel> kernels;
+  if (failed(target::collectKernels(plan, kernels)))
+    return failure();
+  for (target::OutlinedKernel &kernel : kernels)
+    if (!kernel.kernel->hasAttr("schedule") &&
+        failed(selectSchedule(kernel.kernel, *target)))
+      return failure();
+
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::TargetMachine> machine;
+  std::unique_ptr<llvm::Module> module =
+      emitOptimized(plan, *target, context, machine);
+  if (!module)
+    return failure();
+  const std::string &temps = options.saveTemps;
+  if (!temps.empty()) {
+    std::string text;
+    llvm::raw_string_ostream(text) << *module;
+    if (failed(writeFile(plan, temps + ".ll", text)))
+      return failure();
+    // Code generation changes the module: the assembly comes from a copy.
+    std::unique_ptr<llvm::Module> copy = llvm::CloneModule(*module);
+    SmallVector<char, 0> assembly;
+    if (failed(emitCode(plan, *machine, *copy,
+                        llvm::CodeGenFileType::AssemblyFile, assembly)) ||
+        failed(writeFile(plan, temps + ".s",
+                         StringRef(assembly.data(), assembly.size()))))
+      return failure();
+  }
+  SmallVector<char, 0> object;
+  if (failed(emitCode(plan, *machine, *module,
+                      llvm::CodeGenFileType::ObjectFile, object)))
+    return failure();
+  StringRef code(object.data(), object.size());
+  if (!temps.empty() && failed(writeFile(plan, temps + ".o", code)))
+    return failure();
+  llvm::Error failed = linkSharedObject(code, manifest, sharedObject);
+  if (failed)
+    return plan.emitError(llvm::toString(std::move(failed)));
+  return success();
+}

@@ -1,0 +1,197 @@
+//===- LowerToLLVM.cpp - outlined kernels to the llvm dialect -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "KernelFrame.h"
+
+#include "tdsl/Target/CPU/CompileCPU.h"
+
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+using namespace tdsl;
+using namespace tdsl::cpu;
+using namespace tdsl::target;
+
+namespace {
+
+/// Emits one kernel: the function of the ABI, which loads the buffer addresses
+/// and calls a function that has them as parameters. Parameters can be marked
+/// as disjoint, loaded pointers cannot.
+class KernelLowering {
+public:
+  KernelLowering(ModuleOp module, const CPUTarget &target)
+      : module(module), target(target), builder(module.getContext()) {}
+
+  LogicalResult lower(OutlinedKernel &kernel);
+
+private:
+  LLVM::LLVMFuncOp createFunction(StringRef name, ArrayRef<Type> parameters,
+                                  bool isInternal, Location loc);
+  void createEntry(OutlinedKernel &kernel, LLVM::LLVMFuncOp work, Location loc);
+  void placeConstants(KernelFrame &frame);
+
+  ModuleOp module;
+  const CPUTarget &target;
+  OpBuilder builder;
+  unsigned numConstants = 0;
+};
+
+} // namespace
+
+LLVM::LLVMFuncOp KernelLowering::createFunction(StringRef name,
+                                                ArrayRef<Type> parameters,
+                                                bool isInternal,
+                                                Location loc) {
+  builder.setInsertionPointToEnd(module.getBody());
+  auto type = LLVM::LLVMFunctionType::get(
+      LLVM::LLVMVoidType::get(builder.getContext()), parameters);
+  auto function = LLVM::LLVMFuncOp::create(
+      builder, loc, name, type,
+      isInternal ? LLVM::Linkage::Internal : LLVM::Linkage::External);
+  function.setNoUnwind(true);
+  builder.setInsertionPointToStart(function.addEntryBlock(builder));
+  return function;
+}
+
+void KernelLowering::createEntry(OutlinedKernel &kernel, LLVM::LLVMFuncOp work,
+                                 Location loc) {
+  Type ptr = LLVM::LLVMPointerType::get(builder.getContext());
+  Type i64 = builder.getI64Type();
+  LLVM::LLVMFuncOp entry = createFunction(
+      kernel.getName(), {ptr, ptr, i64, i64, ptr}, /*isInternal=*/false, loc);
+  Block &block = entry.getBody().front();
+  SmallVector<Value> arguments;
+  for (unsigned i = 0; i < kernel.numBuffers; ++i) {
+    Value slot =
+        LLVM::GEPOp::create(builder, loc, ptr, ptr, block.getArgument(0),
+                            ArrayRef<LLVM::GEPArg>{int32_t(i)});
+    arguments.push_back(LLVM::LoadOp::create(builder, loc, ptr, slot));
+  }
+  for (unsigned i = 2; i < 5; ++i)
+    arguments.push_back(block.getArgument(i));
+  LLVM::CallOp::create(builder, loc, work, arguments);
+  LLVM::ReturnOp::create(builder, loc, ValueRange{});
+}
+
+/// Tensors that are constants: a number everywhere is a register, any other is
+/// data beside the code.
+void KernelLowering::placeConstants(KernelFrame &frame) {
+  for (auto op : frame.kernel.kernel.getBlock()->getOps<tds::ConstantOp>()) {
+    auto elements = dyn_cast<DenseElementsAttr>(op.getValue());
+    if (!elements)
+      continue;
+    Type element = elements.getElementType();
+    if (elements.isSplat()) {
+      frame.body.setRegister(
+          op.getResult(),
+          frame.lanes.constant(getRegisterType(element),
+                               elements.getSplatValue<TypedAttr>()));
+      continue;
+    }
+    int64_t count = elements.getNumElements();
+    Type memory = getMemoryType(element);
+    auto flat = RankedTensorType::get({count}, memory);
+    DenseElementsAttr data;
+    if (element.isInteger(1)) {
+      SmallVector<APInt> bytes;
+      for (bool bit : elements.getValues<bool>())
+        bytes.push_back(APInt(8, bit));
+      data = DenseElementsAttr::get(flat, bytes);
+    } else {
+      data = DenseElementsAttr::getFromRawBuffer(flat, elements.getRawData());
+    }
+    OpBuilder atTop = OpBuilder::atBlockBegin(module.getBody());
+    auto global = LLVM::GlobalOp::create(
+        atTop, frame.lanes.loc, LLVM::LLVMArrayType::get(memory, count),
+        /*isConstant=*/true, LLVM::Linkage::Internal,
+        "tds_constant" + std::to_string(numConstants++), data,
+        /*alignment=*/64);
+    Value address =
+        LLVM::AddressOfOp::create(builder, frame.lanes.loc, global);
+    frame.body.setBuffer(
+        op.getResult(),
+        Buffer::dense(address, cast<RankedTensorType>(op.getType())));
+  }
+}
+
+LogicalResult KernelLowering::lower(OutlinedKernel &kernel) {
+  Location loc = kernel.kernel.getLoc();
+  if (!kernel.kernel->hasAttr("schedule"))
+    return kernel.kernel.emitError("has no schedule");
+  Type ptr = LLVM::LLVMPointerType::get(builder.getContext());
+  Type i64 = builder.getI64Type();
+  SmallVector<Type> parameters(kernel.numBuffers, ptr);
+  parameters.append({i64, i64, ptr});
+  LLVM::LLVMFuncOp work =
+      createFunction((kernel.getName() + ".work").str(), parameters,
+                     /*isInternal=*/true, loc);
+  for (unsigned i = 0; i < kernel.numBuffers; ++i)
+    if (kernel.disjoint)
+      work.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
+                      builder.getUnitAttr());
+  work.setArgAttr(kernel.numBuffers + 2,
+                  LLVM::LLVMDialect::getNoAliasAttrName(),
+                  builder.getUnitAttr());
+
+  KernelFrame frame(kernel, target, module, builder, loc);
+  Block &block = work.getBody().front();
+  for (unsigned i = 0; i < kernel.numBuffers; ++i)
+    frame.pointers.push_back(block.getArgument(i));
+  frame.first = block.getArgument(kernel.numBuffers);
+  frame.last = block.getArgument(kernel.numBuffers + 1);
+  frame.scratch = block.getArgument(kernel.numBuffers + 2);
+  for (auto [argument, buffer] :
+       llvm::zip_equal(kernel.kernel.getBlock()->getArguments(),
+                       kernel.inputBuffers))
+    frame.body.setBuffer(
+        argument, Buffer::dense(frame.pointers[buffer],
+                                cast<RankedTensorType>(argument.getType())));
+  placeConstants(frame);
+
+  StringRef emitter = frame.getString("emitter");
+  LogicalResult result = failure();
+  if (emitter == "points")
+    result = emitPoints(frame);
+  else if (emitter == "gemm")
+    result = emitContract(frame);
+  else if (emitter == "scatter")
+    result = emitScatter(frame);
+  else
+    return kernel.kernel.emitError("has the unknown CPU emitter '")
+           << emitter << "' in its schedule";
+  if (failed(result))
+    return failure();
+  LLVM::ReturnOp::create(builder, loc, ValueRange{});
+  createEntry(kernel, work, loc);
+  return success();
+}
+
+OwningOpRef<ModuleOp> cpu::lowerToLLVMDialect(ModuleOp plan,
+                                              const CPUTarget &target) {
+  MLIRContext *context = plan.getContext();
+  context->loadDialect<LLVM::LLVMDialect, arith::ArithDialect,
+                       scf::SCFDialect>();
+  SmallVector<OutlinedKernel> kernels;
+  if (failed(collectKernels(plan, kernels)))
+    return {};
+  OwningOpRef<ModuleOp> module = ModuleOp::create(plan.getLoc());
+  KernelLowering lowering(*module, target);
+  for (OutlinedKernel &kernel : kernels)
+    if (failed(lowering.lower(kernel)))
+      return {};
+
+  PassManager passes(context);
+  passes.addPass(createSCFToControlFlowPass());
+  passes.addPass(createArithToLLVMConversionPass());
+  passes.addPass(createConvertControlFlowToLLVMPass());
+  passes.addPass(createReconcileUnrealizedCastsPass());
+  if (failed(passes.run(*module)))
+    return {};
+  return module;
+}
