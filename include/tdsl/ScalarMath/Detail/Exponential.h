@@ -34,22 +34,26 @@ template <> struct ExpConstants<double> {
   static constexpr const auto &tanh = tanhF64;
 };
 
-/// r and n of x = n ln 2 + r; r is a NaN where x is.
+/// r and n of x = n ln 2 + r; r is a NaN where x is. rLow is the rounding error
+/// of r, for those who need it.
 template <class V, class I> struct ExpReduced {
-  V r;
+  V r, rLow;
   I n;
 };
 
-template <class T, class B, class V>
+template <class T, bool withLow = false, class B, class V>
 TDSL_SM_INLINE auto reduceByLn2(B &b, V x) {
   using F = Format<T>;
   auto magic = num<T>(b, F::magic);
   auto shifted = b.fma(x, num<T>(b, F::log2e), magic);
   auto nf = b.sub(shifted, magic);
   auto n = b.isub(b.bitsOf(shifted), b.bitsOf(magic));
-  auto r = b.fma(nf, num<T>(b, -F::ln2High), x);
-  r = b.fma(nf, num<T>(b, -F::ln2Low), r);
-  return ExpReduced<V, decltype(n)>{r, n};
+  auto exact = b.fma(nf, num<T>(b, -F::ln2High), x);
+  auto r = b.fma(nf, num<T>(b, -F::ln2Low), exact);
+  auto low = r;
+  if constexpr (withLow)
+    low = b.fma(nf, num<T>(b, -F::ln2Low), b.sub(exact, r));
+  return ExpReduced<V, decltype(n)>{r, low, n};
 }
 
 /// e^r for a reduced r.
@@ -77,9 +81,11 @@ template <class T, class B, class V> TDSL_SM_INLINE auto expKernel(B &b, V x) {
 template <class T, class B, class V>
 TDSL_SM_INLINE auto expm1Kernel(B &b, V x) {
   using C = ExpConstants<T>;
-  auto reduced = reduceByLn2<T>(b, clampKeepNaN<T>(b, x, C::expm1Low, C::high));
+  auto reduced =
+      reduceByLn2<T, true>(b, clampKeepNaN<T>(b, x, C::expm1Low, C::high));
   auto r = reduced.r;
-  auto q = b.fma(b.mul(r, r), horner<T>(b, r, C::expm1), r);
+  auto q =
+      b.add(r, b.fma(b.mul(r, r), horner<T>(b, r, C::expm1), reduced.rLow));
   // 2^n (q + 1) - 1, computed at half size so that 2^n cannot overflow.
   auto half = pow2<T>(b, b.isub(reduced.n, bits<T>(b, 1)));
   auto y = b.fma(half, q, b.sub(half, num<T>(b, T(0.5))));
