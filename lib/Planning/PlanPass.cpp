@@ -1,0 +1,171 @@
+//===- PlanPass.cpp - entries to plans -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "EntryPlanner.h"
+#include "OutlineKernels.h"
+
+#include "tdsl/Planning/Passes.h"
+#include "tdsl/Planning/Planner.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace tdsl;
+using namespace tdsl::plan;
+
+namespace tdsl {
+#define GEN_PASS_DEF_PLANPASS
+#include "tdsl/Planning/Passes.h.inc"
+} // namespace tdsl
+
+namespace {
+
+struct PlanPass : public tdsl::impl::PlanPassBase<PlanPass> {
+  using tdsl::impl::PlanPassBase<PlanPass>::PlanPassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    ModuleLayout layout;
+    layOutVariables(module, layout);
+    SmallVector<func::FuncOp> entries;
+    for (auto function : module.getOps<func::FuncOp>())
+      if (function->hasAttr(tds::attr::kEntry))
+        entries.push_back(function);
+    KernelOutliner outliner(module);
+    std::vector<EntryPlan> plans;
+    for (func::FuncOp entry : entries) {
+      FailureOr<EntryPlan> plan = planEntry(entry, layout);
+      if (failed(plan))
+        return signalPassFailure();
+      plans.push_back(std::move(*plan));
+    }
+    writeConstants(module, layout);
+    for (auto [entry, plan] : llvm::zip(entries, plans)) {
+      EntryOp written = writeEntry(entry, plan, outliner);
+      if (check && failed(checkPlan(entry, written)))
+        return signalPassFailure();
+    }
+    numKernels = outliner.getNumKernels();
+    for (func::FuncOp entry : entries)
+      entry.erase();
+  }
+
+  /// Slabs by (role, type) in the order of the variables.
+  void layOutVariables(ModuleOp module, ModuleLayout &layout) {
+    struct Slab {
+      tds::VariableRole role;
+      Type element;
+      int64_t bytes;
+    };
+    SmallVector<Slab> slabs;
+    Operation *last = nullptr;
+    Builder builder(module.getContext());
+    for (auto variable : module.getOps<tds::VariableOp>()) {
+      last = variable;
+      Type element = tds::getElementType(variable.getType());
+      auto slab = llvm::find_if(slabs, [&](const Slab &s) {
+        return s.role == variable.getRole() && s.element == element;
+      });
+      if (slab == slabs.end()) {
+        slabs.push_back({variable.getRole(), element, 0});
+        slab = std::prev(slabs.end());
+      }
+      int64_t index = slab - slabs.begin(),
+              bytes = getTensorBytes(variable.getType());
+      layout.variables[variable.getSymNameAttr()] = BufferAttr::get(
+          module.getContext(), Space::Slab, index, slab->bytes, bytes);
+      variable->setAttr(plan::attr::kSlab, builder.getI64IntegerAttr(index));
+      variable->setAttr(plan::attr::kOffset,
+                        builder.getI64IntegerAttr(slab->bytes));
+      slab->bytes += alignUp(bytes);
+    }
+    if (!last)
+      return;
+    OpBuilder at(last);
+    at.setInsertionPointAfter(last);
+    for (const Slab &slab : slabs)
+      SlabOp::create(at, last->getLoc(), slab.role, slab.element, slab.bytes);
+  }
+
+  void writeConstants(ModuleOp module, ModuleLayout &layout) {
+    OpBuilder builder(module.getContext());
+    builder.setInsertionPointToEnd(module.getBody());
+    for (auto &[value, buffer] : layout.constants)
+      ConstantOp::create(builder, module.getLoc(), cast<ElementsAttr>(value));
+  }
+
+  EntryOp writeEntry(func::FuncOp entry, EntryPlan &plan,
+                     KernelOutliner &outliner) {
+    OpBuilder builder(entry);
+    StringRef name = entry.getName();
+    // The functions come first: a launch names its kernel.
+    SmallVector<func::FuncOp> kernels;
+    for (EntryPlan::Launch &launch : plan.launches)
+      kernels.push_back(
+          outliner.outline(launch.kernel, launch.inPlace, launch.disjoint));
+    auto kind = entry->getAttrOfType<StringAttr>(tds::attr::kEntry);
+    auto written = EntryOp::create(
+        builder, entry.getLoc(), name, kind.getValue(), plan.arenaBytes,
+        plan.inputBytes, plan.resultBytes, plan.scratchBytes);
+    if (Attribute flags = entry->getAttr("tds.flags"))
+      written->setAttr(plan::attr::kFlags, flags);
+    builder.createBlock(&written.getBody());
+    writeSlots(builder, entry, plan);
+    auto writeCopies = [&](ArrayRef<EntryPlan::Copy> copies) {
+      for (const EntryPlan::Copy &copy : copies)
+        CopyOp::create(builder, entry.getLoc(), copy.from, copy.to);
+      numCopies += copies.size();
+    };
+    writeCopies(plan.copiesBefore);
+    for (auto [launch, kernel] : llvm::zip(plan.launches, kernels)) {
+      SmallVector<Attribute> inputs(launch.inputs.begin(), launch.inputs.end()),
+          outputs(launch.outputs.begin(), launch.outputs.end());
+      LaunchOp::create(
+          builder, launch.kernel.getLoc(), FlatSymbolRefAttr::get(kernel),
+          builder.getArrayAttr(inputs), builder.getArrayAttr(outputs),
+          builder.getI64IntegerAttr(launch.origin));
+      ++numLaunches;
+      numInPlace += llvm::count_if(launch.inPlace,
+                                   [](int64_t input) { return input >= 0; });
+    }
+    writeCopies(plan.copiesBehind);
+    for (const EntryPlan::Fill &fill : plan.fills)
+      FillOp::create(builder, entry.getLoc(), fill.to, fill.byte);
+    return written;
+  }
+
+  void writeSlots(OpBuilder &builder, func::FuncOp entry,
+                  const EntryPlan &plan) {
+    unsigned next = 0;
+    for (BlockArgument argument : entry.getArguments()) {
+      unsigned number = argument.getArgNumber();
+      auto name = entry.getArgAttrOfType<StringAttr>(number, tds::attr::kInput);
+      if (entry.getArgAttr(number, tds::attr::kVariable))
+        continue;
+      InputOp::create(
+          builder, argument.getLoc(), name, TypeAttr::get(argument.getType()),
+          builder.getI64IntegerAttr(plan.inputOffsets[next++]),
+          entry.getArgAttr(number, tds::attr::kDataAxis) ? builder.getUnitAttr()
+                                                         : UnitAttr(),
+          entry.getArgAttr(number, tds::attr::kDefault),
+          entry.getArgAttrOfType<StringAttr>(number, tds::attr::kRole));
+    }
+    next = 0;
+    for (auto [number, type] : llvm::enumerate(entry.getResultTypes())) {
+      auto name =
+          entry.getResultAttrOfType<StringAttr>(number, tds::attr::kResult);
+      if (entry.getResultAttr(number, tds::attr::kVariable))
+        continue;
+      ResultOp::create(builder, entry.getLoc(), name, TypeAttr::get(type),
+                       builder.getI64IntegerAttr(plan.resultOffsets[next++]),
+                       entry.getResultAttr(number, tds::attr::kDataAxis)
+                           ? builder.getUnitAttr()
+                           : UnitAttr());
+    }
+  }
+};
+
+} // namespace
