@@ -17,23 +17,23 @@ using namespace mlir;
 using namespace tdsl::tds;
 
 namespace {
-using Range = std::pair<int64_t, int64_t>;
-using MaybeRange = std::optional<Range>;
+using Interval = std::pair<int64_t, int64_t>;
+using MaybeInterval = std::optional<Interval>;
 
 /// Nested expressions deeper than this count as unknown.
 constexpr unsigned maxRangeDepth = 16;
 } // namespace
 
-static MaybeRange addRanges(Range a, Range b) {
-  Range sum;
+static MaybeInterval addRanges(Interval a, Interval b) {
+  Interval sum;
   if (llvm::AddOverflow(a.first, b.first, sum.first) ||
       llvm::AddOverflow(a.second, b.second, sum.second))
     return std::nullopt;
   return sum;
 }
 
-static MaybeRange scaleRange(Range a, int64_t factor) {
-  Range product;
+static MaybeInterval scaleRange(Interval a, int64_t factor) {
+  Interval product;
   if (llvm::MulOverflow(a.first, factor, product.first) ||
       llvm::MulOverflow(a.second, factor, product.second))
     return std::nullopt;
@@ -42,16 +42,17 @@ static MaybeRange scaleRange(Range a, int64_t factor) {
   return product;
 }
 
-static MaybeRange rangeOfExpr(AffineExpr expr, ArrayRef<MaybeRange> dims) {
+static MaybeInterval rangeOfExpr(AffineExpr expr,
+                                 ArrayRef<MaybeInterval> dims) {
   if (auto dim = dyn_cast<AffineDimExpr>(expr))
     return dims[dim.getPosition()];
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-    return Range(constant.getValue(), constant.getValue());
+    return Interval(constant.getValue(), constant.getValue());
   auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
   if (!binary)
     return std::nullopt;
-  MaybeRange lhs = rangeOfExpr(binary.getLHS(), dims);
-  MaybeRange rhs = rangeOfExpr(binary.getRHS(), dims);
+  MaybeInterval lhs = rangeOfExpr(binary.getLHS(), dims);
+  MaybeInterval rhs = rangeOfExpr(binary.getRHS(), dims);
   if (!rhs)
     return std::nullopt;
   if (expr.getKind() == AffineExprKind::Add)
@@ -66,34 +67,34 @@ static MaybeRange rangeOfExpr(AffineExpr expr, ArrayRef<MaybeRange> dims) {
   if (expr.getKind() == AffineExprKind::Mod) {
     if (lhs && lhs->first >= 0 && lhs->second < constant)
       return lhs;
-    return Range(0, constant - 1);
+    return Interval(0, constant - 1);
   }
   if (!lhs)
     return std::nullopt;
   if (expr.getKind() == AffineExprKind::FloorDiv)
-    return Range(llvm::divideFloorSigned(lhs->first, constant),
-                 llvm::divideFloorSigned(lhs->second, constant));
-  return Range(llvm::divideCeilSigned(lhs->first, constant),
-               llvm::divideCeilSigned(lhs->second, constant));
+    return Interval(llvm::divideFloorSigned(lhs->first, constant),
+                    llvm::divideFloorSigned(lhs->second, constant));
+  return Interval(llvm::divideCeilSigned(lhs->first, constant),
+                  llvm::divideCeilSigned(lhs->second, constant));
 }
 
 /// All values of a narrow integer type.
-static MaybeRange rangeOfType(Type type) {
+static MaybeInterval rangeOfType(Type type) {
   if (type.isInteger(1))
-    return Range(0, 1);
+    return Interval(0, 1);
   if (type.isUnsignedInteger(8))
-    return Range(0, 255);
+    return Interval(0, 255);
   if (type.isInteger(8))
-    return Range(-128, 127);
+    return Interval(-128, 127);
   if (type.isInteger(32))
-    return Range(std::numeric_limits<int32_t>::min(),
-                 std::numeric_limits<int32_t>::max());
+    return Interval(std::numeric_limits<int32_t>::min(),
+                    std::numeric_limits<int32_t>::max());
   return std::nullopt;
 }
 
 /// `range` if every value of it fits the type, else the type's own range.
-static MaybeRange fitted(MaybeRange range, Type type) {
-  MaybeRange whole = rangeOfType(type);
+static MaybeInterval fitted(MaybeInterval range, Type type) {
+  MaybeInterval whole = rangeOfType(type);
   if (!whole)
     return range;
   if (range && range->first >= whole->first && range->second <= whole->second)
@@ -101,13 +102,13 @@ static MaybeRange fitted(MaybeRange range, Type type) {
   return whole;
 }
 
-static MaybeRange unite(MaybeRange a, MaybeRange b) {
+static MaybeInterval unite(MaybeInterval a, MaybeInterval b) {
   if (!a || !b)
     return std::nullopt;
-  return Range(std::min(a->first, b->first), std::max(a->second, b->second));
+  return Interval(std::min(a->first, b->first), std::max(a->second, b->second));
 }
 
-static MaybeRange rangeOfElements(Value tensor) {
+static MaybeInterval rangeOfElements(Value tensor) {
   Operation *op = tensor.getDefiningOp();
   if (auto constant = dyn_cast_or_null<ConstantOp>(op)) {
     auto elements = dyn_cast<DenseIntElementsAttr>(constant.getValue());
@@ -116,8 +117,8 @@ static MaybeRange rangeOfElements(Value tensor) {
         (!elements.isSplat() && elements.getNumElements() > most))
       return std::nullopt;
     bool isSigned = !isUnsigned(elements.getElementType());
-    Range range(std::numeric_limits<int64_t>::max(),
-                std::numeric_limits<int64_t>::min());
+    Interval range(std::numeric_limits<int64_t>::max(),
+                   std::numeric_limits<int64_t>::min());
     auto take = [&](const APInt &element) {
       int64_t value =
           isSigned ? element.getSExtValue() : element.getZExtValue();
@@ -134,16 +135,16 @@ static MaybeRange rangeOfElements(Value tensor) {
   };
   if (auto reduce = dyn_cast_or_null<ReduceOp>(op);
       reduce && isArg(reduce.getKind()))
-    return Range(0, cast<RankedTensorType>(reduce.getOperand().getType())
-                            .getDimSize(reduce.getAxes()[0]) -
-                        1);
+    return Interval(0, cast<RankedTensorType>(reduce.getOperand().getType())
+                               .getDimSize(reduce.getAxes()[0]) -
+                           1);
   if (auto generic = dyn_cast_or_null<GenericOp>(op);
       generic && generic.getKind() && isArg(*generic.getKind()))
-    return Range(0, generic.getReduceExtents()[0] - 1);
+    return Interval(0, generic.getReduceExtents()[0] - 1);
   return std::nullopt;
 }
 
-static MaybeRange rangeOf(Value value, unsigned depth) {
+static MaybeInterval rangeOf(Value value, unsigned depth) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     Operation *parent = argument.getOwner()->getParentOp();
     unsigned number = argument.getArgNumber();
@@ -157,7 +158,7 @@ static MaybeRange rangeOf(Value value, unsigned depth) {
               : generic.getReduceExtents()[number - generic.getNumParallel()];
     else
       return std::nullopt;
-    return extent > 0 ? MaybeRange(Range(0, extent - 1)) : std::nullopt;
+    return extent > 0 ? MaybeInterval(Interval(0, extent - 1)) : std::nullopt;
   }
   Type type = value.getType();
   if (depth >= maxRangeDepth)
@@ -165,81 +166,81 @@ static MaybeRange rangeOf(Value value, unsigned depth) {
   auto operand = [&](unsigned i) {
     return rangeOf(value.getDefiningOp()->getOperand(i), depth + 1);
   };
-  return llvm::TypeSwitch<Operation *, MaybeRange>(value.getDefiningOp())
-      .Case([&](ConstantOp op) -> MaybeRange {
+  return llvm::TypeSwitch<Operation *, MaybeInterval>(value.getDefiningOp())
+      .Case([&](ConstantOp op) -> MaybeInterval {
         auto number = dyn_cast<IntegerAttr>(op.getValue());
         if (!number)
           return std::nullopt;
         int64_t constant = isUnsigned(type) ? number.getValue().getZExtValue()
                                             : number.getValue().getSExtValue();
-        return Range(constant, constant);
+        return Interval(constant, constant);
       })
       .Case([&](ApplyOp op) {
-        SmallVector<MaybeRange> dims;
+        SmallVector<MaybeInterval> dims;
         for (unsigned i = 0; i < op->getNumOperands(); ++i)
           dims.push_back(operand(i));
         return rangeOfExpr(op.getMap().getResult(0), dims);
       })
-      .Case([&](CastOp op) -> MaybeRange {
+      .Case([&](CastOp op) -> MaybeInterval {
         if (isa<FloatType>(op.getOperand().getType()))
           return rangeOfType(type);
         if (type.isInteger(1))
-          return Range(0, 1);
+          return Interval(0, 1);
         return fitted(operand(0), type);
       })
       .Case([&](ReadOp op) {
-        MaybeRange range = rangeOfElements(op.getTensor());
+        MaybeInterval range = rangeOfElements(op.getTensor());
         if (range && op.getGuard()) {
           auto guard = dyn_cast<IntegerAttr>(*op.getGuard());
           int64_t constant = !guard ? 0
                              : isUnsigned(type)
                                  ? guard.getValue().getZExtValue()
                                  : guard.getValue().getSExtValue();
-          range = unite(range, Range(constant, constant));
+          range = unite(range, Interval(constant, constant));
         }
         return fitted(range, type);
       })
-      .Case([&](MinOp) -> MaybeRange {
-        MaybeRange a = operand(0), b = operand(1);
+      .Case([&](MinOp) -> MaybeInterval {
+        MaybeInterval a = operand(0), b = operand(1);
         if (!a || !b)
           return rangeOfType(type);
-        return Range(std::min(a->first, b->first),
-                     std::min(a->second, b->second));
+        return Interval(std::min(a->first, b->first),
+                        std::min(a->second, b->second));
       })
-      .Case([&](MaxOp) -> MaybeRange {
-        MaybeRange a = operand(0), b = operand(1);
+      .Case([&](MaxOp) -> MaybeInterval {
+        MaybeInterval a = operand(0), b = operand(1);
         if (!a || !b)
           return rangeOfType(type);
-        return Range(std::max(a->first, b->first),
-                     std::max(a->second, b->second));
+        return Interval(std::max(a->first, b->first),
+                        std::max(a->second, b->second));
       })
-      .Case([&](ClampOp) -> MaybeRange {
-        MaybeRange low = operand(1), high = operand(2), x = operand(0);
+      .Case([&](ClampOp) -> MaybeInterval {
+        MaybeInterval low = operand(1), high = operand(2), x = operand(0);
         if (!low || !high)
           return rangeOfType(type);
         // min(max(x, low), high)
         int64_t first = x ? std::max(x->first, low->first) : low->first;
         int64_t second = x ? std::max(x->second, low->second)
                            : std::numeric_limits<int64_t>::max();
-        return Range(std::min(first, high->first),
-                     std::min(second, high->second));
+        return Interval(std::min(first, high->first),
+                        std::min(second, high->second));
       })
       .Case(
           [&](SelectOp) { return fitted(unite(operand(1), operand(2)), type); })
       .Case([&](AddOp) {
-        MaybeRange a = operand(0), b = operand(1);
+        MaybeInterval a = operand(0), b = operand(1);
         return fitted(a && b ? addRanges(*a, *b) : std::nullopt, type);
       })
       .Case([&](SubOp) {
-        MaybeRange a = operand(0), b = operand(1);
-        MaybeRange negated = b ? scaleRange(*b, -1) : std::nullopt;
+        MaybeInterval a = operand(0), b = operand(1);
+        MaybeInterval negated = b ? scaleRange(*b, -1) : std::nullopt;
         return fitted(a && negated ? addRanges(*a, *negated) : std::nullopt,
                       type);
       })
-      .Case([&](ModOp) -> MaybeRange {
-        MaybeRange divisor = operand(1);
+      .Case([&](ModOp) -> MaybeInterval {
+        MaybeInterval divisor = operand(1);
         if (divisor && divisor->first > 0)
-          return Range(0, divisor->second - 1);
+          return Interval(0, divisor->second - 1);
         return rangeOfType(type);
       })
       .Default([&](Operation *) { return rangeOfType(type); });
@@ -253,10 +254,10 @@ tdsl::tds::getIndexRange(Value index) {
     Block *block = apply->getBlock();
     if (std::optional<AffineExpr> expr =
             getAffineIndex(index, block->getArguments())) {
-      SmallVector<MaybeRange> dims;
+      SmallVector<MaybeInterval> dims;
       for (BlockArgument argument : block->getArguments())
         dims.push_back(rangeOf(argument, 0));
-      if (MaybeRange range = rangeOfExpr(*expr, dims))
+      if (MaybeInterval range = rangeOfExpr(*expr, dims))
         return range;
     }
   }
@@ -266,7 +267,7 @@ tdsl::tds::getIndexRange(Value index) {
 bool tdsl::tds::isProvablyInside(ReadOp read) {
   for (auto [index, extent] :
        llvm::zip(read.getIndices(), read.getTensorType().getShape())) {
-    MaybeRange range = getIndexRange(index);
+    MaybeInterval range = getIndexRange(index);
     if (!range || range->first < 0 || range->second >= extent)
       return false;
   }

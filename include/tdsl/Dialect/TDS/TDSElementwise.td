@@ -251,7 +251,7 @@ def TDS_SelectOp : TDS_ElementwiseOp<"select", [AllTypesMatch<["on_true", "on_fa
     The derivative with respect to the branch not taken is exactly 0, whatever its factors.
 
     ```mlir
-    %r = tds.select %c, %a, %b : tensor<4xf32>
+    %r = tds.select %c, %a, %b : tensor<4xi1>, tensor<4xf32>
     ```
   }];
   let arguments = (ins TDS_BoolLike:$condition, TDS_ValueLike:$on_true, TDS_ValueLike:$on_false);
