@@ -147,8 +147,8 @@ Lexer::Number Lexer::number() {
     u64 bits = 0;
     int seen = 0;
     while (q < end && isxdigit((unsigned char)*q) && seen < 17) {
-      int digit = isdigit((unsigned char)*q) ? *q - '0'
-                                             : (tolower(*q) - 'a' + 10);
+      int digit =
+          isdigit((unsigned char)*q) ? *q - '0' : (tolower(*q) - 'a' + 10);
       bits = bits << 4 | (u64)digit;
       ++q;
       ++seen;
@@ -167,13 +167,13 @@ Lexer::Number Lexer::number() {
   const char *q = digits;
   while (q < end && isdigit((unsigned char)*q))
     ++q;
-  bool decimal = q > digits && q < end &&
-                 (*q == '.' || ((*q == 'e' || *q == 'E')));
+  bool decimal =
+      q > digits && q < end && (*q == '.' || ((*q == 'e' || *q == 'E')));
   if (decimal) {
     const char *e = q;
-    while (e < end && (isalnum((unsigned char)*e) || *e == '.' ||
-                       ((*e == '-' || *e == '+') &&
-                        (e[-1] == 'e' || e[-1] == 'E'))))
+    while (e < end &&
+           (isalnum((unsigned char)*e) || *e == '.' ||
+            ((*e == '-' || *e == '+') && (e[-1] == 'e' || e[-1] == 'E'))))
       ++e;
     std::string text(digits, e);
     char *stop = nullptr;
@@ -269,18 +269,33 @@ s64 Lexer::binary(int minPrecedence, int depth) {
     char next = cur + 1 < end ? cur[1] : 0;
     int precedence, length = 1;
     switch (c) {
-    case '*': case '/': case '%': precedence = 6; break;
-    case '+': case '-': precedence = 5; break;
-    case '<': case '>':
+    case '*':
+    case '/':
+    case '%':
+      precedence = 6;
+      break;
+    case '+':
+    case '-':
+      precedence = 5;
+      break;
+    case '<':
+    case '>':
       if (next != c)
         return left;
       precedence = 4;
       length = 2;
       break;
-    case '&': precedence = 3; break;
-    case '^': precedence = 2; break;
-    case '|': precedence = 1; break;
-    default: return left;
+    case '&':
+      precedence = 3;
+      break;
+    case '^':
+      precedence = 2;
+      break;
+    case '|':
+      precedence = 1;
+      break;
+    default:
+      return left;
     }
     if (precedence <= minPrecedence)
       return left;
@@ -288,8 +303,11 @@ s64 Lexer::binary(int minPrecedence, int depth) {
     s64 right = binary(precedence, depth + 1);
     u64 a = (u64)left, b = (u64)right;
     switch (c) {
-    case '*': left = (s64)(a * b); break;
-    case '/': case '%':
+    case '*':
+      left = (s64)(a * b);
+      break;
+    case '/':
+    case '%':
       if (b == 0)
         fail("division by zero in a constant expression");
       if (right == -1)
@@ -297,14 +315,29 @@ s64 Lexer::binary(int minPrecedence, int depth) {
       else
         left = c == '/' ? left / right : left % right;
       break;
-    case '+': left = (s64)(a + b); break;
-    case '-': left = (s64)(a - b); break;
-    case '<': left = b > 63 ? 0 : (s64)(a << b); break;
-    case '>': left = b > 63 ? 0 : (s64)(a >> b); break;
-    case '&': left = (s64)(a & b); break;
-    case '^': left = (s64)(a ^ b); break;
-    case '|': left = (s64)(a | b); break;
-    default: break;
+    case '+':
+      left = (s64)(a + b);
+      break;
+    case '-':
+      left = (s64)(a - b);
+      break;
+    case '<':
+      left = b > 63 ? 0 : (s64)(a << b);
+      break;
+    case '>':
+      left = b > 63 ? 0 : (s64)(a >> b);
+      break;
+    case '&':
+      left = (s64)(a & b);
+      break;
+    case '^':
+      left = (s64)(a ^ b);
+      break;
+    case '|':
+      left = (s64)(a | b);
+      break;
+    default:
+      break;
     }
   }
 }

@@ -26,7 +26,8 @@ public:
   bool take(char c);
   void expect(char c, const char *where);
 
-  /// A word of letters, digits, `_ $ %`, dots and `::`; empty if none starts here.
+  /// A word of letters, digits, `_ $ %`, dots and `::`; empty if none starts
+  /// here.
   std::string dottedWord();
   /// A word of letters, digits, `_ $ %`; empty if none starts here.
   std::string word();

@@ -43,8 +43,28 @@ struct PtxTargetError : PtxError {
 };
 
 enum class Ty : u8 {
-  None, Pred, B8, U8, S8, B16, U16, S16, F16, BF16,
-  B32, U32, S32, F32, F16x2, BF16x2, TF32, B64, U64, S64, F64, B128
+  None,
+  Pred,
+  B8,
+  U8,
+  S8,
+  B16,
+  U16,
+  S16,
+  F16,
+  BF16,
+  B32,
+  U32,
+  S32,
+  F32,
+  F16x2,
+  BF16x2,
+  TF32,
+  B64,
+  U64,
+  S64,
+  F64,
+  B128
 };
 
 /// Bytes of a value of `type` in memory (0 for predicates).
@@ -88,15 +108,26 @@ struct Var {
 };
 
 struct Operand {
-  enum Kind : u8 { Reg, Int, Flt, Symbol, Special, Addr, Vec, List, Sink, Name };
+  enum Kind : u8 {
+    Reg,
+    Int,
+    Flt,
+    Symbol,
+    Special,
+    Addr,
+    Vec,
+    List,
+    Sink,
+    Name
+  };
   Kind kind = Sink;
   bool negated = false; // !p
   Ty regType = Ty::None;
-  u8 fltBits = 0;   // 32 for 0f…, 64 for 0d… and decimals
-  u32 reg = 0;      // Reg: number inside the function
-  s64 imm = 0;      // Int: value; Flt: bits; Addr, Symbol: byte offset
+  u8 fltBits = 0; // 32 for 0f…, 64 for 0d… and decimals
+  u32 reg = 0;    // Reg: number inside the function
+  s64 imm = 0;    // Int: value; Flt: bits; Addr, Symbol: byte offset
   Var *var = nullptr;
-  std::string name; // Name (label, function, …), Special
+  std::string name;         // Name (label, function, …), Special
   std::vector<Operand> sub; // Addr: [base, coordinates…]; Vec, List: elements
   std::shared_ptr<Operand> second; // the q of p|q
 };

@@ -1,0 +1,472 @@
+//===- Convert.cpp - cvt ----------------------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// PTX manual, "Data Movement and Conversion Instructions: cvt". Registers of
+// another width than the type are widened or narrowed by the decoder, so here
+// a value has the width of its type (8-bit types live in 16-bit lanes).
+//
+//===----------------------------------------------------------------------===//
+
+#include "decode/Registry.h"
+#include "exec/FloatSemantics.h"
+#include "exec/Lanes.h"
+
+#include <limits>
+#include <type_traits>
+
+namespace tds::sim {
+
+namespace {
+
+// How a type lies in its lane.
+template <class T> struct Lane {
+  using Storage = T;
+  static T load(T v) { return v; }
+  static T store(T v) { return v; }
+};
+template <> struct Lane<u8> {
+  using Storage = u16;
+  static u8 load(u16 v) { return (u8)v; }
+  static u16 store(u8 v) { return v; }
+};
+template <> struct Lane<s8> {
+  using Storage = u16;
+  static s8 load(u16 v) { return (s8)v; }
+  static u16 store(s8 v) { return (u16)(s16)v; }
+};
+
+template <class D, class S> inline D clampTo(S v) {
+  __int128 x = v;
+  __int128 lo = std::numeric_limits<D>::min(),
+           hi = std::numeric_limits<D>::max();
+  return (D)(x < lo ? lo : x > hi ? hi : x);
+}
+
+template <class D, class S, bool Sat> void intToInt(Warp &w, const Op &o) {
+  lanes1<typename Lane<D>::Storage, typename Lane<S>::Storage>(
+      w, o, [](typename Lane<S>::Storage a) {
+        S v = Lane<S>::load(a);
+        return Lane<D>::store(Sat ? clampTo<D, S>(v) : (D)v);
+      });
+}
+
+// Floating formats, seen as values of double (exact for all of them).
+struct F16 {
+  using Storage = u16;
+  static double load(u16 v) { return halfToFloat(v); }
+  static u16 store(double v, Rnd r) { return doubleToHalf(v, r); }
+};
+struct BF16 {
+  using Storage = u16;
+  static double load(u16 v) { return bf16ToFloat(v); }
+  static u16 store(double v, Rnd r) { return doubleToBf16(v, r); }
+};
+template <bool Ftz> struct F32 {
+  using Storage = float;
+  static double load(float v) { return flush<Ftz>(v); }
+  static float store(double v, Rnd r) {
+    if (v != v)
+      return canon(NAN);
+    float f;
+    if (r == Rnd::N) {
+      f = (float)v;
+    } else {
+      RoundingScope scope(r);
+      volatile double in = v;
+      volatile float out = (float)in;
+      f = out;
+    }
+    return flush<Ftz>(f);
+  }
+};
+struct F64 {
+  using Storage = double;
+  static double load(double v) { return v; }
+  static double store(double v, Rnd) { return v; }
+};
+
+inline double roundIntegral(double v, Rnd r) {
+  switch (r) {
+  case Rnd::Z:
+    return std::trunc(v);
+  case Rnd::M:
+    return std::floor(v);
+  case Rnd::P:
+    return std::ceil(v);
+  default:
+    return std::nearbyint(v);
+  }
+}
+
+template <class D, class F> inline D floatToInt(double v, Rnd r) {
+  constexpr bool wide = sizeof(D) == 8 || std::is_same<F, F64>::value;
+  if (v != v)
+    return !wide                      ? (D)0
+           : std::is_signed<D>::value ? std::numeric_limits<D>::min()
+                                      : (D)((D)1 << (sizeof(D) * 8 - 1));
+  v = roundIntegral(v, r);
+  // The bounds as doubles; for 64 bits the upper one is not representable.
+  constexpr double lo = (double)std::numeric_limits<D>::min();
+  const double hi =
+      std::ldexp(1.0, (int)sizeof(D) * 8 - std::is_signed<D>::value);
+  if (v <= lo)
+    return std::numeric_limits<D>::min();
+  if (v >= hi)
+    return std::numeric_limits<D>::max();
+  return (D)v;
+}
+template <class D, class F, Rnd R> void floatToIntOp(Warp &w, const Op &o) {
+  lanes1<typename Lane<D>::Storage, typename F::Storage>(
+      w, o, [](typename F::Storage a) {
+        return Lane<D>::store(floatToInt<D, F>(F::load(a), R));
+      });
+}
+// The common f32 -> s32 truncation in a form that vectorises.
+void truncF32S32(Warp &w, const Op &o) {
+  lanes1<s32, float>(w, o, [](float v) -> s32 {
+    float c = v < -2147483648.f ? -2147483648.f : v;
+    s32 r = (s32)(c < 2147483648.f ? c : 0.f);
+    r = v >= 2147483648.f ? INT32_MAX : r;
+    return v == v ? r : 0;
+  });
+}
+
+template <class S> inline double exactOrSticky(S v) {
+  // Formats of at most 24 bits of precision need no more than this of an
+  // integer beyond 2^53: its leading bits and whether others are set.
+  bool negative = v < 0;
+  u64 m = negative ? 0 - (u64)v : (u64)v;
+  if (m >> 53)
+    m = (m & ~0xfffull) | ((m & 0xfff) ? 0x800 : 0);
+  return negative ? -(double)m : (double)m;
+}
+template <class F, class S, Rnd R> void intToFloatOp(Warp &w, const Op &o) {
+  using Storage = typename F::Storage;
+  if (std::is_same<Storage, float>::value && R == Rnd::N) {
+    lanes1<float, typename Lane<S>::Storage>(
+        w, o, [](typename Lane<S>::Storage a) -> float {
+          return (float)Lane<S>::load(a);
+        });
+    return;
+  }
+  const auto *a = w.reg<typename Lane<S>::Storage>(o.a);
+  Storage out[32];
+  if (std::is_same<Storage, double>::value ||
+      std::is_same<Storage, float>::value) {
+    RoundingScope scope(R);
+    for (int i = 0; i < 32; ++i) {
+      volatile S v = Lane<S>::load(a[i]);
+      volatile Storage f = (Storage)v;
+      out[i] = f;
+    }
+  } else {
+    for (int i = 0; i < 32; ++i)
+      out[i] = F::store(exactOrSticky<S>(Lane<S>::load(a[i])), R);
+  }
+  storeLanes(w, w.reg<Storage>(o.d), [&](int i) { return out[i]; });
+}
+
+template <class D, class S, Rnd R, bool Integral, bool Sat, bool Relu>
+void floatToFloatOp(Warp &w, const Op &o) {
+  lanes1<typename D::Storage, typename S::Storage>(
+      w, o, [](typename S::Storage a) -> typename D::Storage {
+        double v = S::load(a);
+        if (Integral)
+          v = roundIntegral(v, R);
+        if (Sat)
+          v = saturate<true>(v);
+        if (Relu)
+          v = v != v ? v : v > 0 ? v : 0.0;
+        return D::store(v, Integral ? Rnd::N : R);
+      });
+}
+
+/// cvt.rn.f16x2.f32 d, a, b: a in the high half, b in the low one.
+template <class D, Rnd R, bool Relu, bool Finite, bool Ftz>
+void packTwo(Warp &w, const Op &o) {
+  const float *a = w.reg<float>(o.a), *b = w.reg<float>(o.b);
+  auto one = [](float f) -> u32 {
+    double v = flush<Ftz>(f);
+    if (Relu && v < 0)
+      v = 0;
+    u16 r = D::store(v, R);
+    if (Finite && v == v) {
+      u16 inf = std::is_same<D, F16>::value ? 0x7c00 : 0x7f80;
+      if ((r & 0x7fff) == inf)
+        r = (u16)(r - 1);
+    }
+    if (Relu && r == 0x8000)
+      r = 0;
+    return r;
+  };
+  storeLanes(w, w.reg<u32>(o.d),
+             [&](int i) -> u32 { return one(a[i]) << 16 | one(b[i]); });
+}
+template <class D, Rnd R, bool Relu, bool Finite, bool Ftz>
+void toNarrow(Warp &w, const Op &o) {
+  const float *a = w.reg<float>(o.a);
+  storeLanes(w, w.reg<u16>(o.d), [&](int i) -> u16 {
+    double v = flush<Ftz>(a[i]);
+    if (Relu && v < 0)
+      v = 0;
+    u16 r = D::store(v, R);
+    u16 inf = std::is_same<D, F16>::value ? 0x7c00 : 0x7f80;
+    if (Finite && v == v && (r & 0x7fff) == inf)
+      r = (u16)(r - 1);
+    return Relu && r == 0x8000 ? 0 : r;
+  });
+}
+
+/// tf32: f32 with 10 bits of mantissa; the low 13 bits become zero.
+template <Rnd R, bool Relu> void toTf32(Warp &w, const Op &o) {
+  lanes1<u32, float>(w, o, [](float a) -> u32 {
+    if (a != a)
+      return 0x7fffffffu;
+    if (Relu && !(a > 0))
+      return 0;
+    u32 b = bitCast<u32>(a);
+    if ((b & 0x7f800000u) == 0x7f800000u)
+      return b;
+    if (R == Rnd::NA)
+      b += 0x1000;
+    else if (R == Rnd::N)
+      b += 0xfff + (b >> 13 & 1);
+    return b & 0xffffe000u;
+  });
+}
+
+struct Key {
+  const char *name;
+  Ty type;
+};
+
+OpInfo &addCvt(Registry &r, const std::string &opcode, Handler fn, Ty d, Ty s,
+               u16 ptx = 0, u16 sm = 0) {
+  OpInfo &info = r.plain(opcode, fn, d, {s}, ptx, sm);
+  info.form = Form::Convert;
+  return info;
+}
+
+template <class D, class S> void pairIntInt(Registry &r, Key d, Key s) {
+  std::string t = std::string(".") + d.name + "." + s.name;
+  addCvt(r, "cvt" + t, intToInt<D, S, false>, d.type, s.type);
+  addCvt(r, "cvt.sat" + t, intToInt<D, S, true>, d.type, s.type);
+}
+template <class D> void rowIntInt(Registry &r, Key d) {
+  pairIntInt<D, u8>(r, d, {"u8", Ty::U8});
+  pairIntInt<D, s8>(r, d, {"s8", Ty::S8});
+  pairIntInt<D, u16>(r, d, {"u16", Ty::U16});
+  pairIntInt<D, s16>(r, d, {"s16", Ty::S16});
+  pairIntInt<D, u32>(r, d, {"u32", Ty::U32});
+  pairIntInt<D, s32>(r, d, {"s32", Ty::S32});
+  pairIntInt<D, u64>(r, d, {"u64", Ty::U64});
+  pairIntInt<D, s64>(r, d, {"s64", Ty::S64});
+}
+
+template <class D, class F>
+void pairFloatInt(Registry &r, Key d, Key s, bool ftz, u16 ptx, u16 sm) {
+  auto add = [&](const char *rnd, Handler fn) {
+    for (const char *sat : {"", ".sat"})
+      addCvt(r,
+             std::string("cvt") + rnd + (ftz ? ".ftz" : "") + sat + "." +
+                 d.name + "." + s.name,
+             fn, d.type, s.type, ptx, sm);
+  };
+  add(".rni", floatToIntOp<D, F, Rnd::N>);
+  add(".rzi", std::is_same<D, s32>::value && std::is_same<F, F32<false>>::value
+                  ? truncF32S32
+                  : floatToIntOp<D, F, Rnd::Z>);
+  add(".rmi", floatToIntOp<D, F, Rnd::M>);
+  add(".rpi", floatToIntOp<D, F, Rnd::P>);
+}
+template <class F, class S>
+void pairIntFloat(Registry &r, Key d, Key s, u16 ptx, u16 sm) {
+  auto add = [&](const char *rnd, Handler fn) {
+    addCvt(r, std::string("cvt") + rnd + "." + d.name + "." + s.name, fn,
+           d.type, s.type, ptx, sm);
+  };
+  add(".rn", intToFloatOp<F, S, Rnd::N>);
+  add(".rz", intToFloatOp<F, S, Rnd::Z>);
+  add(".rm", intToFloatOp<F, S, Rnd::M>);
+  add(".rp", intToFloatOp<F, S, Rnd::P>);
+}
+template <class I> void withInt(Registry &r, Key i) {
+  pairFloatInt<I, F16>(r, i, {"f16", Ty::F16}, false, 42, 53);
+  pairFloatInt<I, BF16>(r, i, {"bf16", Ty::BF16}, false, 78, 90);
+  pairFloatInt<I, F32<false>>(r, i, {"f32", Ty::F32}, false, 0, 0);
+  pairFloatInt<I, F32<true>>(r, i, {"f32", Ty::F32}, true, 0, 0);
+  pairFloatInt<I, F64>(r, i, {"f64", Ty::F64}, false, 0, 0);
+  pairIntFloat<F16, I>(r, {"f16", Ty::F16}, i, 42, 53);
+  pairIntFloat<BF16, I>(r, {"bf16", Ty::BF16}, i, 78, 90);
+  pairIntFloat<F32<false>, I>(r, {"f32", Ty::F32}, i, 0, 0);
+  pairIntFloat<F64, I>(r, {"f64", Ty::F64}, i, 0, 0);
+}
+
+/// Conversions that change the format and round (or widen exactly).
+template <class D, class S>
+void formatPair(Registry &r, Key d, Key s, bool ftz, bool narrowing, u16 ptx,
+                u16 sm) {
+  std::string t = std::string(".") + d.name + "." + s.name;
+  std::string f = ftz ? ".ftz" : "";
+  auto add = [&](const std::string &rnd, Handler plain, Handler sat) {
+    addCvt(r, "cvt" + rnd + f + t, plain, d.type, s.type, ptx, sm);
+    addCvt(r, "cvt" + rnd + f + ".sat" + t, sat, d.type, s.type, ptx, sm);
+  };
+  if (!narrowing) {
+    add("", floatToFloatOp<D, S, Rnd::N, false, false, false>,
+        floatToFloatOp<D, S, Rnd::N, false, true, false>);
+    return;
+  }
+  add(".rn", floatToFloatOp<D, S, Rnd::N, false, false, false>,
+      floatToFloatOp<D, S, Rnd::N, false, true, false>);
+  add(".rz", floatToFloatOp<D, S, Rnd::Z, false, false, false>,
+      floatToFloatOp<D, S, Rnd::Z, false, true, false>);
+  add(".rm", floatToFloatOp<D, S, Rnd::M, false, false, false>,
+      floatToFloatOp<D, S, Rnd::M, false, true, false>);
+  add(".rp", floatToFloatOp<D, S, Rnd::P, false, false, false>,
+      floatToFloatOp<D, S, Rnd::P, false, true, false>);
+}
+/// cvt.rni.f32.f32 and the like: round to an integral value.
+template <class F>
+void integral(Registry &r, Key k, bool ftz, u16 ptx, u16 sm) {
+  std::string t = std::string(".") + k.name + "." + k.name;
+  std::string f = ftz ? ".ftz" : "";
+  auto add = [&](const std::string &rnd, Handler plain, Handler sat) {
+    addCvt(r, "cvt" + rnd + f + t, plain, k.type, k.type, ptx, sm);
+    addCvt(r, "cvt" + rnd + f + ".sat" + t, sat, k.type, k.type, ptx, sm);
+  };
+  add(".rni", floatToFloatOp<F, F, Rnd::N, true, false, false>,
+      floatToFloatOp<F, F, Rnd::N, true, true, false>);
+  add(".rzi", floatToFloatOp<F, F, Rnd::Z, true, false, false>,
+      floatToFloatOp<F, F, Rnd::Z, true, true, false>);
+  add(".rmi", floatToFloatOp<F, F, Rnd::M, true, false, false>,
+      floatToFloatOp<F, F, Rnd::M, true, true, false>);
+  add(".rpi", floatToFloatOp<F, F, Rnd::P, true, false, false>,
+      floatToFloatOp<F, F, Rnd::P, true, true, false>);
+  add("", floatToFloatOp<F, F, Rnd::N, false, false, false>,
+      floatToFloatOp<F, F, Rnd::N, false, true, false>);
+}
+
+template <class D, Rnd R, bool Relu, bool Finite>
+void addNarrow(Registry &r, const std::string &mods, const char *name, Ty ty,
+               Ty packed, u16 ptx, u16 sm) {
+  std::string t(name);
+  addCvt(r, "cvt" + mods + "." + t + ".f32",
+         toNarrow<D, R, Relu, Finite, false>, ty, Ty::F32, ptx, sm);
+  OpInfo &info = r.plain("cvt" + mods + "." + t + "x2.f32",
+                         packTwo<D, R, Relu, Finite, false>, packed,
+                         {Ty::F32, Ty::F32}, ptx, sm);
+  (void)info;
+}
+template <class D>
+void narrowFamily(Registry &r, const char *name, Ty ty, Ty packed) {
+  addNarrow<D, Rnd::N, false, false>(r, ".rn", name, ty, packed, 70, 80);
+  addNarrow<D, Rnd::Z, false, false>(r, ".rz", name, ty, packed, 70, 80);
+  addNarrow<D, Rnd::N, true, false>(r, ".rn.relu", name, ty, packed, 70, 80);
+  addNarrow<D, Rnd::Z, true, false>(r, ".rz.relu", name, ty, packed, 70, 80);
+  addNarrow<D, Rnd::N, false, true>(r, ".rn.satfinite", name, ty, packed, 81,
+                                    80);
+  addNarrow<D, Rnd::Z, false, true>(r, ".rz.satfinite", name, ty, packed, 81,
+                                    80);
+  addNarrow<D, Rnd::N, true, true>(r, ".rn.relu.satfinite", name, ty, packed,
+                                   81, 80);
+  addNarrow<D, Rnd::Z, true, true>(r, ".rz.relu.satfinite", name, ty, packed,
+                                   81, 80);
+}
+
+/// cvt.pack.sat: a and b clamped to 16 bits, or to 8 and joined with c.
+template <class D, class S> void packSat16(Warp &w, const Op &o) {
+  lanes2<u32, S, S>(w, o, [](S a, S b) -> u32 {
+    return (u32)(u16)clampTo<D, S>(a) << 16 | (u16)clampTo<D, S>(b);
+  });
+}
+template <class D> void packSat8(Warp &w, const Op &o) {
+  lanes3<u32, s32, s32, u32>(w, o, [](s32 a, s32 b, u32 c) -> u32 {
+    return c << 16 | (u32)(u8)clampTo<D, s32>(a) << 8 | (u8)clampTo<D, s32>(b);
+  });
+}
+
+} // namespace
+
+void registerConvert(Registry &r) {
+  rowIntInt<u8>(r, {"u8", Ty::U8});
+  rowIntInt<s8>(r, {"s8", Ty::S8});
+  rowIntInt<u16>(r, {"u16", Ty::U16});
+  rowIntInt<s16>(r, {"s16", Ty::S16});
+  rowIntInt<u32>(r, {"u32", Ty::U32});
+  rowIntInt<s32>(r, {"s32", Ty::S32});
+  rowIntInt<u64>(r, {"u64", Ty::U64});
+  rowIntInt<s64>(r, {"s64", Ty::S64});
+  withInt<u8>(r, {"u8", Ty::U8});
+  withInt<s8>(r, {"s8", Ty::S8});
+  withInt<u16>(r, {"u16", Ty::U16});
+  withInt<s16>(r, {"s16", Ty::S16});
+  withInt<u32>(r, {"u32", Ty::U32});
+  withInt<s32>(r, {"s32", Ty::S32});
+  withInt<u64>(r, {"u64", Ty::U64});
+  withInt<s64>(r, {"s64", Ty::S64});
+
+  const Key h{"f16", Ty::F16}, b{"bf16", Ty::BF16}, f{"f32", Ty::F32},
+      d{"f64", Ty::F64};
+  formatPair<F16, F32<false>>(r, h, f, false, true, 0, 53);
+  formatPair<F16, F32<true>>(r, h, f, true, true, 0, 53);
+  formatPair<F16, F64>(r, h, d, false, true, 0, 53);
+  formatPair<F32<false>, F16>(r, f, h, false, false, 0, 53);
+  formatPair<F32<true>, F16>(r, f, h, true, false, 0, 53);
+  formatPair<F64, F16>(r, d, h, false, false, 0, 53);
+  formatPair<F32<false>, F64>(r, f, d, false, true, 0, 0);
+  formatPair<F32<true>, F64>(r, f, d, true, true, 0, 0);
+  formatPair<F64, F32<false>>(r, d, f, false, false, 0, 0);
+  formatPair<F64, F32<true>>(r, d, f, true, false, 0, 0);
+  formatPair<F32<false>, BF16>(r, f, b, false, false, 71, 80);
+  formatPair<F64, BF16>(r, d, b, false, false, 78, 90);
+  formatPair<BF16, F64>(r, b, d, false, true, 78, 90);
+  formatPair<BF16, F16>(r, b, h, false, true, 78, 90);
+  formatPair<F16, BF16>(r, h, b, false, true, 78, 90);
+  integral<F16>(r, h, false, 42, 53);
+  integral<BF16>(r, b, false, 78, 90);
+  integral<F32<false>>(r, f, false, 0, 0);
+  integral<F32<true>>(r, f, true, 0, 0);
+  integral<F64>(r, d, false, 0, 0);
+  narrowFamily<BF16>(r, "bf16", Ty::BF16, Ty::BF16x2);
+  // f16.f32 itself is older than the packed and relu forms.
+  OpInfo rn = *r.find("cvt.rn.f16.f32"), rz = *r.find("cvt.rz.f16.f32");
+  narrowFamily<F16>(r, "f16", Ty::F16, Ty::F16x2);
+  r.add("cvt.rn.f16.f32", rn);
+  r.add("cvt.rz.f16.f32", rz);
+  addCvt(r, "cvt.rna.tf32.f32", toTf32<Rnd::NA, false>, Ty::B32, Ty::F32, 70,
+         80);
+  addCvt(r, "cvt.rn.tf32.f32", toTf32<Rnd::N, false>, Ty::B32, Ty::F32, 78, 90);
+  addCvt(r, "cvt.rz.tf32.f32", toTf32<Rnd::Z, false>, Ty::B32, Ty::F32, 78, 90);
+  addCvt(r, "cvt.rn.relu.tf32.f32", toTf32<Rnd::N, true>, Ty::B32, Ty::F32, 78,
+         90);
+  addCvt(r, "cvt.rz.relu.tf32.f32", toTf32<Rnd::Z, true>, Ty::B32, Ty::F32, 78,
+         90);
+  const Ty S = Ty::S32, U = Ty::U32, B = Ty::B32;
+  r.plain("cvt.pack.sat.s16.s32", packSat16<s16, s32>, U, {S, S}, 65, 72);
+  r.plain("cvt.pack.sat.u16.s32", packSat16<u16, s32>, U, {S, S}, 65, 72);
+  r.plain("cvt.pack.sat.s8.s32.b32", packSat8<s8>, U, {S, S, B}, 65, 72);
+  r.plain("cvt.pack.sat.u8.s32.b32", packSat8<u8>, U, {S, S, B}, 65, 72);
+}
+
+// Registers of another width than the type: see FunctionDecoder::convert.
+template <class D, class S> static void resize(Warp &w, const Op &o) {
+  lanes1<D, S>(w, o, [](S a) -> D { return (D)a; });
+}
+Handler resizeHandler(u32 to, u32 from, bool isSigned) {
+  if (to == 2 && from == 4)
+    return resize<u16, u32>;
+  if (to == 2 && from == 8)
+    return resize<u16, u64>;
+  if (to == 4 && from == 8)
+    return resize<u32, u64>;
+  if (to == 4 && from == 2)
+    return isSigned ? resize<s32, s16> : resize<u32, u16>;
+  if (to == 8 && from == 2)
+    return isSigned ? resize<s64, s16> : resize<u64, u16>;
+  if (to == 8 && from == 4)
+    return isSigned ? resize<s64, s32> : resize<u64, u32>;
+  return nullptr;
+}
+
+} // namespace tds::sim
