@@ -32,11 +32,11 @@ static cl::opt<std::string> inputFile(cl::Positional, cl::init("-"),
 static cl::opt<std::string>
     entryName("entry", cl::desc("Function to call (default: each function "
                                 "without arguments, in order)"));
-static cl::list<std::string>
-    inputs("input",
-           cl::desc("name=value, or a value for the next argument; a value is "
-                    "@file.npy or an attribute such as dense<1.0> : "
-                    "tensor<4xf32>"));
+static cl::list<std::string> inputs(
+    "input",
+    cl::desc(
+        "name=value, or a value for the next argument; a value is the path of "
+        "a .npy file or an attribute such as dense<1.0> : tensor<4xf32>"));
 static cl::list<std::string>
     settings("set", cl::desc("variable=value before the first call"));
 static cl::opt<uint64_t> seed("seed", cl::desc("Runs the init entry first"));
@@ -60,7 +60,7 @@ static llvm::Error show(llvm::StringRef name, const Tensor &tensor) {
 
 static llvm::Expected<Tensor> parseValue(MLIRContext *context,
                                          llvm::StringRef text) {
-  if (text.consume_front("@"))
+  if (text.ends_with(".npy"))
     return readNpy(text);
   std::optional<Tensor> tensor = tds::toTensor(parseAttribute(text, context));
   if (!tensor)
@@ -72,7 +72,7 @@ static llvm::Expected<Tensor> parseValue(MLIRContext *context,
 static std::pair<llvm::StringRef, llvm::StringRef> split(llvm::StringRef text) {
   size_t at = text.find('=');
   llvm::StringRef name = text.take_front(at == llvm::StringRef::npos ? 0 : at);
-  if (name.contains('<') || name.starts_with("@"))
+  if (name.contains('<') || name.contains('/'))
     name = "";
   return {name, name.empty() ? text : text.drop_front(name.size() + 1)};
 }

@@ -78,7 +78,8 @@ func.func @division(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // CHECK: %[[SQUARE:.*]] = tds.mul %arg0, %arg0
 // CHECK: %[[X2:.*]] = tds.mul %arg0, %arg0
 // CHECK: %[[CUBE:.*]] = tds.mul %[[X2]], %arg0
-// CHECK: %[[FOURTH:.*]] = tds.mul %[[S:.*]], %[[S]]
+// CHECK: %[[S:.*]] = tds.mul %arg0, %arg0
+// CHECK: %[[FOURTH:.*]] = tds.mul %[[S]], %[[S]]
 // CHECK: %[[ROOT:.*]] = tds.pow %arg0, %[[HALF]]
 // CHECK: return %[[ONE]], %[[SQUARE]], %[[CUBE]], %[[FOURTH]], %[[ROOT]]
 func.func @power(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
