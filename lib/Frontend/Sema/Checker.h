@@ -282,6 +282,7 @@ private:
   bool canDraw(Range range);
 
   // Index definitions (IndexDef.cpp, IndexBody.cpp).
+  enum class IndexForm { Linear, Quasi, Value };
   struct Linear {
     llvm::SmallVector<std::pair<IndexVar *, int64_t>, 4> terms;
     int64_t constant = 0;
@@ -293,6 +294,10 @@ private:
     Range baseRange;
     llvm::StringRef baseName;
     bool guarded;
+    IndexForm form;
+    Linear linear;
+    /// The indices that are visible at the read.
+    llvm::SmallVector<IndexVar *, 8> visible;
   };
   /// One index definition while it is built.
   struct Definition {
@@ -302,6 +307,7 @@ private:
     std::vector<ReadSite> reads;
     std::deque<IndexVar> vars;
     llvm::SmallVector<IndexVar *, 8> order;
+    llvm::SmallVector<IndexVar *, 8> visible;
     bool failed = false;
   };
   Val defineByIndex(llvm::ArrayRef<ast::Binder> binders, const ast::Expr *value,
@@ -315,9 +321,9 @@ private:
   bool mentionsIndex(const ast::Expr *e);
   void collectIndices(const ast::Expr *e,
                       llvm::SmallVectorImpl<IndexVar *> &out);
-  enum class IndexForm { Linear, Quasi, Value };
   IndexForm classify(const ast::Expr *e, Linear &out);
   bool interval(const ast::Expr *e, int64_t &low, int64_t &high);
+  void bindVisible(llvm::ArrayRef<IndexVar *> vars);
   Value buildGeneric(llvm::ArrayRef<IndexVar *> free, const ast::Expr *value,
                      const ast::ReduceExpr *reduce, Range range);
   Val elabRead(const ast::IndexExpr *e);

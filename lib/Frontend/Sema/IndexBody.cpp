@@ -163,13 +163,7 @@ Value Checker::buildGeneric(ArrayRef<IndexVar *> free, const ast::Expr *value,
 
   // Reduction indices are visible in the body only.
   frame->push();
-  for (size_t i = free.size(); i < all.size(); ++i) {
-    Val val;
-    val.kind = Val::Index;
-    val.indexVar = all[i];
-    val.origin = all[i]->range;
-    frame->bind(all[i]->name, val);
-  }
+  bindVisible(ArrayRef<IndexVar *>(all).drop_front(free.size()));
   typed::Body *outerBody = body;
   body = inner;
   Val element;

@@ -354,9 +354,20 @@ bool Checker::bindIndices(Definition &def, ArrayRef<ast::Binder> binders,
     val.origin = binder.name.range;
     frame->bind(name, val);
     out.push_back(var);
+    def.visible.push_back(var);
   }
   def.failed |= !good;
   return good;
+}
+
+void Checker::bindVisible(ArrayRef<IndexVar *> vars) {
+  for (IndexVar *var : vars) {
+    Val val;
+    val.kind = Val::Index;
+    val.indexVar = var;
+    val.origin = var->range;
+    frame->bind(var->name, val);
+  }
 }
 
 void Checker::collectRead(Definition &def, const ast::IndexExpr *e) {
@@ -417,7 +428,8 @@ void Checker::collectRead(Definition &def, const ast::IndexExpr *e) {
       collect(def, item.value);
     else
       def.reads.push_back({e, axis, type.axes[axis].size, base->range,
-                           sources.getText(base->range), guarded});
+                           sources.getText(base->range), guarded, form, linear,
+                           def.visible});
   }
 }
 
@@ -469,10 +481,12 @@ void Checker::collect(Definition &def, const ast::Expr *e) {
     case ast::ExprKind::Reduce: {
       auto *reduce = cast<ast::ReduceExpr>(e);
       frame->push();
+      size_t visible = def.visible.size();
       llvm::SmallVector<IndexVar *, 4> vars;
       bindIndices(def, reduce->binders, vars);
       collect(def, reduce->body);
       def.binders[reduce] = vars;
+      def.visible.resize(visible);
       frame->pop();
       return;
     }
@@ -553,9 +567,8 @@ void Checker::solveRanges(Definition &def) {
   };
   // What an index reads alone first.
   for (const ReadSite &site : def.reads) {
-    Linear linear;
-    IndexForm form = classify(site.expr->items[site.axis].value, linear);
-    if (form != IndexForm::Linear || site.guarded)
+    const Linear &linear = site.linear;
+    if (site.form != IndexForm::Linear || site.guarded)
       continue;
     if (linear.terms.size() == 1 && linear.terms[0].second == 1 &&
         linear.constant == 0)
@@ -612,7 +625,10 @@ void Checker::checkReads(Definition &def) {
       continue;
     const ast::IndexItem &item = site.expr->items[site.axis];
     int64_t low = 0, high = 0;
+    frame->push();
+    bindVisible(site.visible);
     bool known = interval(item.value, low, high);
+    frame->pop();
     if (known && low >= 0 && high < site.size)
       continue;
     auto d = report(Diag::ReadOutside, item.range);
