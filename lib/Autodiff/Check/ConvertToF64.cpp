@@ -82,11 +82,4 @@ void autodiff::convertToF64(ModuleOp module) {
   module.walk([&](Operation *op) { operations.push_back(op); });
   for (Operation *op : operations)
     convertOperation(op);
-  for (Operation *op : operations) {
-    auto cast = dyn_cast<CastOp>(op);
-    if (!cast || cast.getOperand().getType() != cast.getType())
-      continue;
-    cast.replaceAllUsesWith(cast.getOperand());
-    cast.erase();
-  }
 }

@@ -12,7 +12,8 @@
 namespace tdsl::autodiff {
 
 /// Makes every float type of the module f64: values, constants (unchanged in
-/// value), functions and variables. Casts between floats vanish.
+/// value), functions and variables. Casts between floats stay, as casts from
+/// f64 to f64, so that their rules are checked too.
 void convertToF64(mlir::ModuleOp module);
 
 } // namespace tdsl::autodiff
