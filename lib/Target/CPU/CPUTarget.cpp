@@ -29,8 +29,9 @@ llvm::Expected<CPUTarget> CPUTarget::get(llvm::StringRef arch) {
   target.arch = arch.str();
   if (arch == "x86-64-v2" || arch == "x86-64-v3" || arch == "x86-64-v4") {
     target.cpu = arch.str();
-    target.vectorBits = arch.back() == '2' ? 128 : arch.back() == '3' ? 256
-                                                                      : 512;
+    target.vectorBits = arch.back() == '2'   ? 128
+                        : arch.back() == '3' ? 256
+                                             : 512;
     target.hasF16C = target.hasFMA = arch.back() != '2';
     return target;
   }
@@ -48,8 +49,8 @@ llvm::Expected<CPUTarget> CPUTarget::get(llvm::StringRef arch) {
   target.cpu = "x86-64";
   for (const std::string &name : target.needed)
     target.features += (target.features.empty() ? "+" : ",+") + name;
-  bool avx512 = has("avx512f") && has("avx512bw") && has("avx512vl") &&
-                has("avx512dq");
+  bool avx512 =
+      has("avx512f") && has("avx512bw") && has("avx512vl") && has("avx512dq");
   target.vectorBits = avx512 ? 512 : has("avx2") ? 256 : 128;
   target.hasF16C = has("f16c");
   target.hasFMA = has("fma");

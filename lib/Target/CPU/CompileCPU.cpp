@@ -69,8 +69,7 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   // The object has no C library to call.
   llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
   library.disableAllFunctions();
-  functions.registerPass(
-      [&] { return llvm::TargetLibraryAnalysis(library); });
+  functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });
   passes.registerModuleAnalyses(modules);
   passes.registerCGSCCAnalyses(components);
   passes.registerFunctionAnalyses(functions);
@@ -126,8 +125,7 @@ std::unique_ptr<llvm::Module> cpu::emitLLVM(ModuleOp plan,
 }
 
 static LogicalResult emitCode(ModuleOp plan, llvm::TargetMachine &machine,
-                              llvm::Module &module,
-                              llvm::CodeGenFileType kind,
+                              llvm::Module &module, llvm::CodeGenFileType kind,
                               SmallVectorImpl<char> &code) {
   llvm::raw_svector_ostream stream(code);
   llvm::legacy::PassManager passes;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The scheme is Goto's: a block of B is packed into panels of `columns`, and
-// the inner loop walks a panel with `rows` rows of A. A with unit stride along k
-// is read where it is: each row is a stream of its own, and a scalar of it
+// the inner loop walks a panel with `rows` rows of A. A with unit stride along
+// k is read where it is: each row is a stream of its own, and a scalar of it
 // feeds as many multiply-adds as the tile has vectors across.
 //
 //===----------------------------------------------------------------------===//
@@ -52,17 +52,16 @@ private:
                       unsigned panel);
   void packTransposed(Value to, Value from, Value strideP, Value low,
                       Value high, unsigned panel);
-  void packAny(Value to, Value from, Value strideP, Value strideK,
-               Value valid, Value low, Value high, unsigned panel);
+  void packAny(Value to, Value from, Value strideP, Value strideK, Value valid,
+               Value low, Value high, unsigned panel);
   Value multiplyAdd(Value a, Value b, Value c);
   Value convert(Value value) {
     return emitElementCast(lanes, lanes.fromMemory(value, variant.in),
                            variant.in, variant.sum);
   }
   Value vectorLoad(Value from, Type element, unsigned count) {
-    return LLVM::LoadOp::create(builder, loc,
-                                VectorType::get({count}, element), from,
-                                element.getIntOrFloatBitWidth() / 8);
+    return LLVM::LoadOp::create(builder, loc, VectorType::get({count}, element),
+                                from, element.getIntOrFloatBitWidth() / 8);
   }
   void vectorStore(Value value, Value to) {
     auto type = cast<VectorType>(value.getType());
@@ -131,7 +130,8 @@ Value GemmFunctions::multiplyAdd(Value a, Value b, Value c) {
 }
 
 //===----------------------------------------------------------------------===//
-// Packing: to[k * panel + p] = from[p * strideP + k * strideK], 0 for p >= valid
+// Packing: to[k * panel + p] = from[p * strideP + k * strideK], 0 for p >=
+// valid
 //===----------------------------------------------------------------------===//
 
 /// strideP is 1: whole vectors.
@@ -141,8 +141,7 @@ void GemmFunctions::packContiguous(Value to, Value from, Value strideK,
   lanes.loop(lanes.i64(0), depth, 1, [&](Value k) {
     Value source = lanes.address(from, in, lanes.mul(k, strideK));
     Value value = convert(vectorLoad(source, in, panel));
-    vectorStore(value,
-                lanes.address(to, sum, lanes.mul(k, lanes.i64(panel))));
+    vectorStore(value, lanes.address(to, sum, lanes.mul(k, lanes.i64(panel))));
   });
   lanes.setLanes(1);
 }
@@ -178,8 +177,7 @@ void GemmFunctions::packTransposed(Value to, Value from, Value strideP,
         for (unsigned h = 0; h < 2; ++h)
           y[i + 4 * h] = shuffle(x[i], x[i + 4], rounds[2][h]);
       for (unsigned i = 0; i < 8; ++i) {
-        Value line =
-            lanes.mul(lanes.add(k, lanes.i64(i)), lanes.i64(panel));
+        Value line = lanes.mul(lanes.add(k, lanes.i64(i)), lanes.i64(panel));
         vectorStore(y[i], lanes.address(to, sum, lanes.add(line, p)));
       }
     });
@@ -193,8 +191,8 @@ void GemmFunctions::packAny(Value to, Value from, Value strideP, Value strideK,
       builder, loc, cast<TypedAttr>(builder.getZeroAttr(sum)));
   lanes.loop(lanes.i64(0), lanes.i64(panel), 1, [&](Value p) {
     Value target = lanes.address(to, sum, p);
-    Value isValid = arith::CmpIOp::create(
-        builder, loc, arith::CmpIPredicate::slt, p, valid);
+    Value isValid = arith::CmpIOp::create(builder, loc,
+                                          arith::CmpIPredicate::slt, p, valid);
     ifElse(
         isValid,
         [&] {
@@ -205,27 +203,25 @@ void GemmFunctions::packAny(Value to, Value from, Value strideP, Value strideK,
                 lanes.address(row, in, lanes.mul(k, strideK)));
             LLVM::StoreOp::create(
                 builder, loc, convert(element),
-                lanes.address(target, sum,
-                              lanes.mul(k, lanes.i64(panel))));
+                lanes.address(target, sum, lanes.mul(k, lanes.i64(panel))));
           });
         },
         [&] {
           lanes.loop(low, high, 1, [&](Value k) {
             LLVM::StoreOp::create(
                 builder, loc, zero,
-                lanes.address(target, sum,
-                              lanes.mul(k, lanes.i64(panel))));
+                lanes.address(target, sum, lanes.mul(k, lanes.i64(panel))));
           });
         });
   });
 }
 
-/// pack(to, from, strideP, strideK, count, depth): all panels of a block, one after
-/// another, `depth` steps of k each.
+/// pack(to, from, strideP, strideK, count, depth): all panels of a block, one
+/// after another, `depth` steps of k each.
 LLVM::LLVMFuncOp GemmFunctions::getPack(unsigned panel) {
   OpBuilder::InsertionGuard guard(builder);
-  auto [function, isNew] = begin("tds_pack_" + suffix(panel),
-                                 {ptr, ptr, i64, i64, i64, i64});
+  auto [function, isNew] =
+      begin("tds_pack_" + suffix(panel), {ptr, ptr, i64, i64, i64, i64});
   if (!isNew)
     return function;
   Block &block = function.getBody().front();
@@ -239,17 +235,15 @@ LLVM::LLVMFuncOp GemmFunctions::getPack(unsigned panel) {
     Value target = lanes.address(to, sum, lanes.mul(p, depth));
     Value source = lanes.address(from, in, lanes.mul(p, strideP));
     Value valid = lanes.sub(count, p);
-    Value isWhole = arith::CmpIOp::create(builder, loc,
-                                          arith::CmpIPredicate::sge, valid,
-                                          lanes.i64(panel));
+    Value isWhole = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::sge, valid, lanes.i64(panel));
     auto any = [&](Value low) {
       packAny(target, source, strideP, strideK, valid, low, depth, panel);
     };
-    bool canTranspose = in == sum && sum.getIntOrFloatBitWidth() == 32 &&
-                        panel % 8 == 0;
+    bool canTranspose =
+        in == sum && sum.getIntOrFloatBitWidth() == 32 && panel % 8 == 0;
     auto transposed = [&] {
-      Value blocks =
-          lanes.mul(lanes.divU(depth, 8), lanes.i64(8));
+      Value blocks = lanes.mul(lanes.divU(depth, 8), lanes.i64(8));
       packTransposed(target, source, strideP, zero, blocks, panel);
       any(blocks);
     };
@@ -303,22 +297,20 @@ LLVM::LLVMFuncOp GemmFunctions::getInner() {
   for (unsigned i = 0; i < rows; ++i) {
     Value row = lanes.minS(lanes.i64(i), last);
     rowsOfA.push_back(lanes.address(a, element, lanes.mul(row, strideM)));
-    rowsOfC.push_back(
-        lanes.address(c, sum, lanes.mul(lanes.i64(i), strideC)));
+    rowsOfC.push_back(lanes.address(c, sum, lanes.mul(lanes.i64(i), strideC)));
   }
   auto placeInC = [&](unsigned i, unsigned j) {
     return lanes.address(rowsOfC[i], sum, lanes.i64(j * vectorLanes));
   };
   SmallVector<Type> types(rows * across, vector);
-  auto choice = scf::IfOp::create(
-      builder, loc, types, isEqual(fromC, 0), /*withElseRegion=*/true);
+  auto choice = scf::IfOp::create(builder, loc, types, isEqual(fromC, 0),
+                                  /*withElseRegion=*/true);
   {
     OpBuilder::InsertionGuard inside(builder);
     builder.setInsertionPointToStart(choice.thenBlock());
     Value zero = arith::ConstantOp::create(
         builder, loc, cast<TypedAttr>(builder.getZeroAttr(vector)));
-    scf::YieldOp::create(builder, loc,
-                         SmallVector<Value>(rows * across, zero));
+    scf::YieldOp::create(builder, loc, SmallVector<Value>(rows * across, zero));
     builder.setInsertionPointToStart(choice.elseBlock());
     SmallVector<Value> loaded;
     for (unsigned i = 0; i < rows; ++i)
@@ -331,17 +323,15 @@ LLVM::LLVMFuncOp GemmFunctions::getInner() {
       lanes.i64(0), depth, 1, choice.getResults(),
       [&](Value k, ValueRange carried) {
         SmallVector<Value> next, vectors;
-        Value panel =
-            lanes.address(b, sum, lanes.mul(k, lanes.i64(columns)));
+        Value panel = lanes.address(b, sum, lanes.mul(k, lanes.i64(columns)));
         for (unsigned j = 0; j < across; ++j)
-          vectors.push_back(vectorLoad(
-              lanes.address(panel, sum, lanes.i64(j * vectorLanes)), sum,
-              vectorLanes));
+          vectors.push_back(
+              vectorLoad(lanes.address(panel, sum, lanes.i64(j * vectorLanes)),
+                         sum, vectorLanes));
         Value at = lanes.mul(k, strideK);
         for (unsigned i = 0; i < rows; ++i) {
           Value scalar = LLVM::LoadOp::create(
-              builder, loc, element,
-              lanes.address(rowsOfA[i], element, at));
+              builder, loc, element, lanes.address(rowsOfA[i], element, at));
           Value spread = lanes.splat(scalar);
           for (unsigned j = 0; j < across; ++j)
             next.push_back(
@@ -367,9 +357,8 @@ LLVM::LLVMFuncOp GemmFunctions::getGemm() {
   LLVM::LLVMFuncOp inner = getInner();
   SmallVector<Type> parameters(5, ptr);
   parameters.append(10, i64);
-  auto [function, isNew] =
-      begin("tds_gemm_" + suffix(rows) + "x" + std::to_string(columns),
-            parameters);
+  auto [function, isNew] = begin(
+      "tds_gemm_" + suffix(rows) + "x" + std::to_string(columns), parameters);
   if (!isNew)
     return function;
   Block &block = function.getBody().front();
@@ -386,8 +375,7 @@ LLVM::LLVMFuncOp GemmFunctions::getGemm() {
       builder, loc, packs,
       arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true)));
   if (mustPack)
-    packs =
-        arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true));
+    packs = arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true));
   auto either = [&](Value x, Value y) -> Value {
     return arith::SelectOp::create(builder, loc, packs, x, y);
   };
@@ -404,8 +392,8 @@ LLVM::LLVMFuncOp GemmFunctions::getGemm() {
       call(packA, {spaceA, fromA, strideAm, strideAk, m, steps});
     });
     Value isFirst = isEqual(block, 0);
-    Value fromC = arith::SelectOp::create(builder, loc, isFirst, accumulate,
-                                          one);
+    Value fromC =
+        arith::SelectOp::create(builder, loc, isFirst, accumulate, one);
     Value strideRow = either(one, strideAm);
     Value strideStep = either(lanes.i64(rows), strideAk);
     lanes.loop(zero, n, columns, [&](Value j) {
@@ -414,8 +402,8 @@ LLVM::LLVMFuncOp GemmFunctions::getGemm() {
         Value packed = lanes.address(spaceA, sum, lanes.mul(i, steps));
         Value direct = lanes.address(fromA, in, lanes.mul(i, strideAm));
         Value rowsLeft = either(lanes.i64(rows), lanes.sub(m, i));
-        Value place = lanes.address(
-            c, sum, lanes.add(lanes.mul(i, strideC), j));
+        Value place =
+            lanes.address(c, sum, lanes.add(lanes.mul(i, strideC), j));
         call(inner, {either(packed, direct), panel, place, strideRow,
                      strideStep, strideC, steps, rowsLeft, fromC});
       });

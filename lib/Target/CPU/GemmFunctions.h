@@ -30,11 +30,11 @@ struct GemmVariant {
 ///          strideAm, strideAk, strideBn, strideBk, strideC, depth, accumulate)
 ///
 /// in elements. Each element of C is one chain of fused multiply-adds over k in
-/// rising order, from 0 or (accumulate != 0) from C, whatever the other arguments.
-/// C is written up to the next multiples of rows and columns. packB has room
-/// for depth x n rounded up to columns; where the types differ or A has no unit
-/// stride along k, packA has room for depth x m rounded up to rows. depth > 0 is how many
-/// steps of k are packed at once.
+/// rising order, from 0 or (accumulate != 0) from C, whatever the other
+/// arguments. C is written up to the next multiples of rows and columns. packB
+/// has room for depth x n rounded up to columns; where the types differ or A
+/// has no unit stride along k, packA has room for depth x m rounded up to rows.
+/// depth > 0 is how many steps of k are packed at once.
 mlir::LLVM::LLVMFuncOp getGemm(mlir::ModuleOp module, const CPUTarget &target,
                                const GemmVariant &variant);
 

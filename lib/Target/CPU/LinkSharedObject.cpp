@@ -123,20 +123,28 @@ Error tdsl::cpu::linkSharedObject(StringRef object, StringRef manifest,
 
   // No build id and no path of this machine: the same input gives the same
   // bytes.
-  std::vector<const char *> arguments = {
-      "ld.lld",        "-shared",       "-soname=tds-program.so",
-      "--no-undefined", "--build-id=none", "--hash-style=gnu",
-      "-z",            "now",           "-z",
-      "noexecstack",   "--strip-debug", "--threads=1",
-      "-o",            output.c_str(),  code.c_str(),
-      text.c_str()};
+  std::vector<const char *> arguments = {"ld.lld",
+                                         "-shared",
+                                         "-soname=tds-program.so",
+                                         "--no-undefined",
+                                         "--build-id=none",
+                                         "--hash-style=gnu",
+                                         "-z",
+                                         "now",
+                                         "-z",
+                                         "noexecstack",
+                                         "--strip-debug",
+                                         "--threads=1",
+                                         "-o",
+                                         output.c_str(),
+                                         code.c_str(),
+                                         text.c_str()};
   std::string messages;
   raw_string_ostream stream(messages);
   const lld::DriverDef drivers[] = {{lld::Gnu, &lld::elf::link}};
   lld::Result result = lld::lldMain(arguments, stream, stream, drivers);
   if (result.retCode != 0)
-    return createStringError("the linker refused the object code: " +
-                             messages);
+    return createStringError("the linker refused the object code: " + messages);
   auto buffer = MemoryBuffer::getFile(output, /*IsText=*/false,
                                       /*RequiresNullTerminator=*/false);
   if (!buffer)

@@ -4,6 +4,7 @@
 #include "KernelFrame.h"
 
 #include "tdsl/Target/CPU/CompileCPU.h"
+#include "tdsl/Target/Common/ContractShape.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -31,6 +32,7 @@ public:
   LogicalResult lower(OutlinedKernel &kernel);
 
 private:
+  LogicalResult emit(OutlinedKernel &kernel);
   LLVM::LLVMFuncOp createFunction(StringRef name, ArrayRef<Type> parameters,
                                   bool isInternal, Location loc);
   void createEntry(OutlinedKernel &kernel, LLVM::LLVMFuncOp work, Location loc);
@@ -46,8 +48,7 @@ private:
 
 LLVM::LLVMFuncOp KernelLowering::createFunction(StringRef name,
                                                 ArrayRef<Type> parameters,
-                                                bool isInternal,
-                                                Location loc) {
+                                                bool isInternal, Location loc) {
   builder.setInsertionPointToEnd(module.getBody());
   auto type = LLVM::LLVMFunctionType::get(
       LLVM::LLVMVoidType::get(builder.getContext()), parameters);
@@ -112,8 +113,7 @@ void KernelLowering::placeConstants(KernelFrame &frame) {
         /*isConstant=*/true, LLVM::Linkage::Internal,
         "tds_constant" + std::to_string(numConstants++), data,
         /*alignment=*/64);
-    Value address =
-        LLVM::AddressOfOp::create(builder, frame.lanes.loc, global);
+    Value address = LLVM::AddressOfOp::create(builder, frame.lanes.loc, global);
     frame.body.setBuffer(
         op.getResult(),
         Buffer::dense(address, cast<RankedTensorType>(op.getType())));
@@ -121,9 +121,24 @@ void KernelLowering::placeConstants(KernelFrame &frame) {
 }
 
 LogicalResult KernelLowering::lower(OutlinedKernel &kernel) {
-  Location loc = kernel.kernel.getLoc();
-  if (!kernel.kernel->hasAttr("schedule"))
+  auto schedule = kernel.kernel->getAttrOfType<DictionaryAttr>("schedule");
+  if (!schedule)
     return kernel.kernel.emitError("has no schedule");
+  auto kind = schedule.getAs<StringAttr>("expand");
+  if (!kind)
+    return emit(kernel);
+  // The contraction as a reduction, in a copy of the kernel.
+  OpBuilder atKernel(kernel.kernel);
+  OutlinedKernel copy = kernel;
+  copy.kernel = cast<tds::KernelOp>(atKernel.clone(*kernel.kernel));
+  expandContract(copy.kernel, kind.getValue());
+  LogicalResult result = emit(copy);
+  copy.kernel.erase();
+  return result;
+}
+
+LogicalResult KernelLowering::emit(OutlinedKernel &kernel) {
+  Location loc = kernel.kernel.getLoc();
   Type ptr = LLVM::LLVMPointerType::get(builder.getContext());
   Type i64 = builder.getI64Type();
   SmallVector<Type> parameters(kernel.numBuffers, ptr);
@@ -146,9 +161,8 @@ LogicalResult KernelLowering::lower(OutlinedKernel &kernel) {
   frame.first = block.getArgument(kernel.numBuffers);
   frame.last = block.getArgument(kernel.numBuffers + 1);
   frame.scratch = block.getArgument(kernel.numBuffers + 2);
-  for (auto [argument, buffer] :
-       llvm::zip_equal(kernel.kernel.getBlock()->getArguments(),
-                       kernel.inputBuffers))
+  for (auto [argument, buffer] : llvm::zip_equal(
+           kernel.kernel.getBlock()->getArguments(), kernel.inputBuffers))
     frame.body.setBuffer(
         argument, Buffer::dense(frame.pointers[buffer],
                                 cast<RankedTensorType>(argument.getType())));
@@ -175,8 +189,8 @@ LogicalResult KernelLowering::lower(OutlinedKernel &kernel) {
 OwningOpRef<ModuleOp> cpu::lowerToLLVMDialect(ModuleOp plan,
                                               const CPUTarget &target) {
   MLIRContext *context = plan.getContext();
-  context->loadDialect<LLVM::LLVMDialect, arith::ArithDialect,
-                       scf::SCFDialect>();
+  context
+      ->loadDialect<LLVM::LLVMDialect, arith::ArithDialect, scf::SCFDialect>();
   SmallVector<OutlinedKernel> kernels;
   if (failed(collectKernels(plan, kernels)))
     return {};

@@ -52,9 +52,8 @@ void PointEmitter::keepInScratch(ArrayRef<int64_t> positions) {
     for (size_t i = 0; i < point.rows.size(); ++i)
       buffer.strides[i] = 0;
     buffer.alignment = 64;
-    bytes += llvm::alignTo(product(point.inner) *
-                               tds::getElementBytes(buffer.element),
-                           64);
+    bytes += llvm::alignTo(
+        product(point.inner) * tds::getElementBytes(buffer.element), 64);
     kept[generic.getResult()] = {buffer};
   }
 }
@@ -70,9 +69,8 @@ void PointEmitter::emitLaneRange(LaneBuilder &lanes, unsigned width, Value low,
   int64_t rest = extent % width;
   Value whole = high;
   if (rest)
-    whole = lanes.add(
-        low, lanes.mul(lanes.divU(lanes.sub(high, low), width),
-                       lanes.i64(width)));
+    whole = lanes.add(low, lanes.mul(lanes.divU(lanes.sub(high, low), width),
+                                     lanes.i64(width)));
   if (extent >= width)
     lanes.loop(low, whole, width,
                [&](Value i) { emit(lanes.consecutive(i, width)); });
@@ -176,7 +174,8 @@ void PointEmitter::emitRound(ArrayRef<tds::GenericOp> reductions,
   for (tds::GenericOp op : reductions)
     carried.append(Reduction(lanes, op).identity(asVector));
   SmallVector<LaneIndex> inner;
-  carried = emitNest(0, extents, inner, std::move(carried), reductions, outputs);
+  carried =
+      emitNest(0, extents, inner, std::move(carried), reductions, outputs);
   if (!lanesOnRows)
     lanes.setLanes(width);
   unsigned at = 0;
@@ -231,15 +230,14 @@ PointEmitter::emitNest(unsigned axis, ArrayRef<int64_t> extents,
   int64_t whole = laneExtent / width * width, rest = laneExtent % width;
   lanes.setLanes(width);
   if (whole)
-    carried = lanes.loop(
-        lanes.i64(0), lanes.i64(whole), width, carried,
-        [&](Value index, ValueRange values) {
-          inner.push_back(lanes.consecutive(index, width));
-          Values next =
-              emitInner(inner, Values(values), reductions, outputs);
-          inner.pop_back();
-          return next;
-        });
+    carried = lanes.loop(lanes.i64(0), lanes.i64(whole), width, carried,
+                         [&](Value index, ValueRange values) {
+                           inner.push_back(lanes.consecutive(index, width));
+                           Values next = emitInner(inner, Values(values),
+                                                   reductions, outputs);
+                           inner.pop_back();
+                           return next;
+                         });
   if (rest) {
     lanes.setLanes(width, lanes.maskBelow(lanes.i64(rest)));
     inner.push_back(lanes.consecutive(lanes.i64(whole), width));
@@ -260,13 +258,12 @@ PointEmitter::emitInner(ArrayRef<LaneIndex> inner, Values carried,
   if (outputs)
     roots.append(point.fullOutputs());
   SmallVector<tds::GenericOp> full = point.fullPartsFor(roots);
-  // A part whose value is in scratch hides those that only it needs; they are dead
-  // code and go.
+  // A part whose value is in scratch hides those that only it needs; they are
+  // dead code and go.
   for (tds::GenericOp op : full) {
     Value tensor = op.getResult();
     auto it = kept.find(tensor);
-    if (it != kept.end() && it->second.written &&
-        body.getBuffer(tensor)) {
+    if (it != kept.end() && it->second.written && body.getBuffer(tensor)) {
       body.setRegister(tensor, lanes.load(it->second.buffer, indices));
       continue;
     }
@@ -282,8 +279,8 @@ PointEmitter::emitInner(ArrayRef<LaneIndex> inner, Values carried,
   for (tds::GenericOp op : reductions) {
     Reduction reduction(lanes, op);
     Term term = body.evaluateTerm(op, indices);
-    next.append(reduction.step(
-        ArrayRef(carried).slice(at, reduction.size()), term, inner.back()));
+    next.append(reduction.step(ArrayRef(carried).slice(at, reduction.size()),
+                               term, inner.back()));
     at += reduction.size();
   }
   if (outputs)

@@ -4,8 +4,8 @@
 // The lanes run either along the last of the row extents ("parallel": serial
 // reductions, every lane a result of its own) or along the last of the inner
 // extents ("reduce": one row at a time, a reduction has an accumulator a lane
-// and ends in a tree over the lanes). Either way the order of the terms depends on
-// the schedule alone, not on work items or threads.
+// and ends in a tree over the lanes). Either way the order of the terms depends
+// on the schedule alone, not on work items or threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,8 @@ public:
   /// Merges the last `count` row (or inner) axes into one.
   void collapseRows(unsigned count) { mergedRows = count; }
   void collapseInner(unsigned count) { mergedInner = count; }
-  /// Full parts, by position in the kernel's block, whose values a row keeps in scratch.
+  /// Full parts, by position in the kernel's block, whose values a row keeps in
+  /// scratch.
   void keepInScratch(mlir::ArrayRef<int64_t> positions);
 
   /// The loop over the work items.
@@ -37,7 +38,8 @@ public:
   void emitPoint(mlir::ArrayRef<target::LaneIndex> rows);
 
   /// Calls `emit` for the lanes of [low, high), a part of an axis of `extent`
-  /// that begins at a multiple of the width; `mayEnd` tells whether high can be the extent.
+  /// that begins at a multiple of the width; `mayEnd` tells whether high can be
+  /// the extent.
   static void
   emitLaneRange(target::LaneBuilder &lanes, unsigned width, mlir::Value low,
                 mlir::Value high, int64_t extent,

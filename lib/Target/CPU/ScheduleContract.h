@@ -1,17 +1,46 @@
-//===- ScheduleContract.h - schedules of contractions and scatters -*- C++ -*-===//
+//===- ScheduleContract.h - schedules of contractions and scatters -*- C++
+//-*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TDSL_LIB_TARGET_CPU_SCHEDULECONTRACT_H
 #define TDSL_LIB_TARGET_CPU_SCHEDULECONTRACT_H
 
-#include "tdsl/Dialect/TDS/TDSOps.h"
 #include "tdsl/Target/CPU/CPUTarget.h"
+#include "tdsl/Target/Common/ContractShape.h"
 
 namespace tdsl::cpu {
 
+/// A contraction as matrix products: one m, n and k axis, the others around
+/// them.
+struct MatrixAxes {
+  using Axis = target::ContractShape::Axis;
+  target::ContractShape shape;
+  Axis m, n, k;
+  /// Batch axes and further m and n axes; further k axes, summed in this order.
+  llvm::SmallVector<Axis> outer, outerK;
+
+  static MatrixAxes get(tds::KernelOp kernel, tds::ContractOp op);
+};
+
+/// The only contraction or scatter of a kernel.
+template <typename Op> Op onlyOne(tds::KernelOp kernel) {
+  auto ops = kernel.getBlock()->getOps<Op>();
+  return *ops.begin();
+}
+
+/// Bytes at the front of the scratch of a matrix product, each part 64-byte
+/// aligned: packed B, packed A, then the tile of C (0 where it is not needed).
+struct GemmScratch {
+  int64_t packA = 0, tile = 0, total = 0;
+  static GemmScratch get(int64_t depth, int64_t tileM, int64_t tileN,
+                         int64_t sumBytes, bool isDirect);
+};
+
+/// May give a schedule for the contraction as a reduction (`expand`).
 mlir::FailureOr<mlir::DictionaryAttr> scheduleContract(tds::KernelOp kernel,
                                                        const CPUTarget &target);
 mlir::DictionaryAttr scheduleScatter(tds::KernelOp kernel);
+mlir::FailureOr<mlir::DictionaryAttr> schedulePoints(tds::KernelOp kernel);
 
 } // namespace tdsl::cpu
 

@@ -163,8 +163,8 @@ void PointSchedule::chooseWidth() {
   unsigned lanes = reduces && cost <= 12 ? 64 : 16;
   if (elementBits() == 64)
     lanes /= 2;
-  width = std::min<uint64_t>(
-      lanes, llvm::PowerOf2Ceil(std::max<int64_t>(extent, 1)));
+  width = std::min<uint64_t>(lanes,
+                             llvm::PowerOf2Ceil(std::max<int64_t>(extent, 1)));
 }
 
 /// A value of the row that more than one visit needs is kept where computing
@@ -239,8 +239,8 @@ DictionaryAttr PointSchedule::select() {
     chunk = llvm::divideCeil(int64_t(vectors), parts) * width;
   }
   rows = std::min(rows, std::max<int64_t>(count, 1));
-  int64_t work = llvm::divideCeil(count, rows) *
-                 llvm::divideCeil(laneExtent, chunk);
+  int64_t work =
+      llvm::divideCeil(count, rows) * llvm::divideCeil(laneExtent, chunk);
 
   Builder b(tds::KernelOp(point.kernel).getContext());
   SmallVector<NamedAttribute> attrs;
@@ -264,22 +264,22 @@ DictionaryAttr PointSchedule::select() {
   return b.getDictionaryAttr(attrs);
 }
 
+FailureOr<DictionaryAttr> cpu::schedulePoints(tds::KernelOp kernel) {
+  FailureOr<PointKernel> point = PointKernel::get(kernel);
+  if (failed(point))
+    return failure();
+  return PointSchedule(*point).select();
+}
+
 LogicalResult cpu::selectSchedule(tds::KernelOp kernel,
                                   const CPUTarget &target) {
-  DictionaryAttr schedule;
-  if (kernel.getKind() == "scatter") {
-    schedule = scheduleScatter(kernel);
-  } else if (kernel.getKind() == "contract") {
-    FailureOr<DictionaryAttr> chosen = scheduleContract(kernel, target);
-    if (failed(chosen))
-      return failure();
-    schedule = *chosen;
-  } else {
-    FailureOr<PointKernel> point = PointKernel::get(kernel);
-    if (failed(point))
-      return failure();
-    schedule = PointSchedule(*point).select();
-  }
-  kernel->setAttr("schedule", schedule);
+  FailureOr<DictionaryAttr> schedule =
+      kernel.getKind() == "scatter"
+          ? FailureOr<DictionaryAttr>(scheduleScatter(kernel))
+      : kernel.getKind() == "contract" ? scheduleContract(kernel, target)
+                                       : schedulePoints(kernel);
+  if (failed(schedule))
+    return failure();
+  kernel->setAttr("schedule", *schedule);
   return success();
 }

@@ -38,8 +38,7 @@ Value BodyEmitter::evaluate(tds::GenericOp op, ArrayRef<LaneIndex> indices) {
   return get(op.getYielded());
 }
 
-Term BodyEmitter::evaluateTerm(tds::GenericOp op,
-                               ArrayRef<LaneIndex> indices) {
+Term BodyEmitter::evaluateTerm(tds::GenericOp op, ArrayRef<LaneIndex> indices) {
   auto product = op.getYielded().getDefiningOp<tds::MulOp>();
   bool fused = op.getKind() == tds::ReductionKind::Sum && product &&
                isa<FloatType>(product.getType());
@@ -63,8 +62,8 @@ BodyEmitter::evaluate(tds::ScatterOp op, ArrayRef<LaneIndex> indices) {
 void BodyEmitter::emit(Operation *op) {
   if (auto constant = dyn_cast<tds::ConstantOp>(op)) {
     if (constant.getType().isIndex())
-      indexValues[constant] = lanes.constantIndex(
-          cast<IntegerAttr>(constant.getValue()).getInt());
+      indexValues[constant] =
+          lanes.constantIndex(cast<IntegerAttr>(constant.getValue()).getInt());
     else
       values[constant] = lanes.constant(getRegisterType(constant.getType()),
                                         constant.getValue());
@@ -74,8 +73,7 @@ void BodyEmitter::emit(Operation *op) {
     SmallVector<LaneIndex> operands;
     for (Value operand : apply.getOperands())
       operands.push_back(indexValues.at(operand));
-    indexValues[apply] =
-        lanes.evaluate(apply.getMap().getResult(0), operands);
+    indexValues[apply] = lanes.evaluate(apply.getMap().getResult(0), operands);
     return;
   }
   if (auto read = dyn_cast<tds::ReadOp>(op)) {

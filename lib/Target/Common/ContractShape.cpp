@@ -1,4 +1,5 @@
-//===- ContractShape.cpp - a contraction as loops over m, n and k -*- C++ -*-===//
+//===- ContractShape.cpp - a contraction as loops over m, n and k -*- C++
+//-*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tdsl/Target/Common/ContractShape.h"
@@ -11,17 +12,19 @@ using namespace tdsl::target;
 using Axis = ContractShape::Axis;
 
 /// Merges neighbours that one index can run over in every tensor.
-static void merge(SmallVectorImpl<Axis> &axes) {
+static void merge(SmallVectorImpl<Axis> &axes, bool mayMerge) {
   SmallVector<Axis> result;
   for (const Axis &axis : axes) {
     if (axis.extent == 1)
       continue;
-    if (!result.empty()) {
+    if (mayMerge && !result.empty()) {
       Axis &last = result.back();
       if (last.lhs == axis.lhs * axis.extent &&
           last.rhs == axis.rhs * axis.extent &&
           last.out == axis.out * axis.extent) {
-        last = {last.extent * axis.extent, axis.lhs, axis.rhs, axis.out};
+        SmallVector<int64_t, 2> both(last.resultAxes);
+        both.append(axis.resultAxes);
+        last = {last.extent * axis.extent, axis.lhs, axis.rhs, axis.out, both};
         continue;
       }
     }
@@ -30,7 +33,7 @@ static void merge(SmallVectorImpl<Axis> &axes) {
   axes.assign(result);
 }
 
-ContractShape ContractShape::get(tds::ContractOp op) {
+ContractShape ContractShape::get(tds::ContractOp op, bool mergeColumns) {
   ContractShape shape;
   auto stridesOf = [](Value tensor, ArrayRef<int64_t> numbers) {
     llvm::SmallDenseMap<int64_t, int64_t> result;
@@ -54,27 +57,31 @@ ContractShape ContractShape::get(tds::ContractOp op) {
   auto rhs = stridesOf(shape.rhs(op), right);
   auto out = stridesOf(op.getResult(), results);
   auto axisOf = [&](int64_t number) {
-    return Axis{extents[number], lhs.lookup(number), rhs.lookup(number),
-                out.lookup(number)};
+    return Axis{extents[number],
+                lhs.lookup(number),
+                rhs.lookup(number),
+                out.lookup(number),
+                {}};
   };
-  for (int64_t number : results) {
+  for (auto [position, number] : llvm::enumerate(results)) {
     bool inLeft = lhs.contains(number), inRight = rhs.contains(number);
+    Axis axis = axisOf(number);
+    axis.resultAxes.push_back(position);
     (inLeft && inRight ? shape.batch
      : inLeft          ? shape.m
                        : shape.n)
-        .push_back(axisOf(number));
+        .push_back(axis);
   }
   for (int64_t number : op.getReducedAxes())
     shape.k.push_back(axisOf(number));
   for (auto *axes : {&shape.batch, &shape.m, &shape.n, &shape.k})
-    merge(*axes);
+    merge(*axes, axes != &shape.n || mergeColumns);
   return shape;
 }
 
 void target::expandContract(tds::KernelOp kernel, StringRef kind) {
   kernel.setKind(kind);
-  tds::ContractOp op =
-      *kernel.getBlock()->getOps<tds::ContractOp>().begin();
+  tds::ContractOp op = *kernel.getBlock()->getOps<tds::ContractOp>().begin();
   OpBuilder builder(op);
   auto type = cast<RankedTensorType>(op.getType());
   Type element = type.getElementType();

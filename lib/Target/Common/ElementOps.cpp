@@ -24,8 +24,8 @@ public:
   ElementEmitter(LaneBuilder &lanes, Operation *op, ArrayRef<Value> operands)
       : lanes(lanes), b(lanes.builder), loc(lanes.loc), op(op),
         operands(operands), element(op->getOperand(0).getType()),
-        isFloat(isa<FloatType>(element)), unsignedInt(tds::isUnsigned(element)) {
-  }
+        isFloat(isa<FloatType>(element)),
+        unsignedInt(tds::isUnsigned(element)) {}
 
   Value emit();
 
@@ -147,13 +147,11 @@ Value ElementEmitter::intPower(Value x, Value y) {
       lanes.i64(0), lanes.i64(bits), 1, initial,
       [&](Value, ValueRange carried) -> SmallVector<Value> {
         Value bit = arith::AndIOp::create(b, loc, carried[2], one);
-        Value odd = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
-                                          bit, zero);
-        Value product =
-            arith::MulIOp::create(b, loc, carried[0], carried[1]);
+        Value odd =
+            arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, bit, zero);
+        Value product = arith::MulIOp::create(b, loc, carried[0], carried[1]);
         Value power = select(odd, product, carried[0]);
-        Value square =
-            arith::MulIOp::create(b, loc, carried[1], carried[1]);
+        Value square = arith::MulIOp::create(b, loc, carried[1], carried[1]);
         Value rest = arith::ShRUIOp::create(b, loc, carried[2], one);
         return {power, square, rest};
       });
@@ -211,15 +209,14 @@ Value ElementEmitter::emit() {
   if (isa<DivOp>(op))
     return rounded(arith::DivFOp::create(b, loc, x, second()));
   if (isa<FloorDivOp>(op))
-    return isFloat ? rounded(scalarmath::emit(b, loc, Binary::FloorDiv, x,
-                                              second(), lanes.options.math))
-                   : scalarmath::emitIntFloorDiv(b, loc, x, second(),
-                                                 unsignedInt);
-  if (isa<ModOp>(op))
     return isFloat
-               ? rounded(scalarmath::emit(b, loc, Binary::Mod, x, second(),
+               ? rounded(scalarmath::emit(b, loc, Binary::FloorDiv, x, second(),
                                           lanes.options.math))
-               : scalarmath::emitIntMod(b, loc, x, second(), unsignedInt);
+               : scalarmath::emitIntFloorDiv(b, loc, x, second(), unsignedInt);
+  if (isa<ModOp>(op))
+    return isFloat ? rounded(scalarmath::emit(b, loc, Binary::Mod, x, second(),
+                                              lanes.options.math))
+                   : scalarmath::emitIntMod(b, loc, x, second(), unsignedInt);
   if (isa<PowOp>(op))
     return power(x, second());
   if (isa<MaxOp>(op))
@@ -316,9 +313,8 @@ Value target::emitElementCast(LaneBuilder &lanes, Value value, Type from,
     return scalarmath::emitFloatToInt(b, loc, value, target,
                                       tds::isUnsigned(to), math);
   if (toFloat)
-    return lanes.fromMemory(scalarmath::emitIntToFloat(b, loc, value, to,
-                                                       tds::isUnsigned(from),
-                                                       math),
+    return lanes.fromMemory(scalarmath::emitIntToFloat(
+                                b, loc, value, to, tds::isUnsigned(from), math),
                             to);
   if (to.isInteger(1)) {
     Value zero = arith::ConstantOp::create(

@@ -54,9 +54,8 @@ FailureOr<OutlinedKernel> OutlinedKernel::get(func::FuncOp function) {
   return result;
 }
 
-LogicalResult
-target::collectKernels(ModuleOp module,
-                       SmallVectorImpl<OutlinedKernel> &kernels) {
+LogicalResult target::collectKernels(ModuleOp module,
+                                     SmallVectorImpl<OutlinedKernel> &kernels) {
   for (func::FuncOp function : module.getOps<func::FuncOp>()) {
     if (function.isExternal() || !function.isPrivate() ||
         function.getBody().front().getOps<tds::KernelOp>().empty())
@@ -110,9 +109,8 @@ FailureOr<PointKernel> PointKernel::get(tds::KernelOp kernel) {
     ArrayRef<int64_t> expected =
         part.kind == Class::Full ? ArrayRef(full) : ArrayRef(result.rows);
     if (op.getExtents() != expected)
-      return op.emitError("has extents [")
-                 << op.getExtents() << "], expected [" << expected
-                 << "] as its kernel",
+      return op.emitError("has extents [") << op.getExtents() << "], expected ["
+                                           << expected << "] as its kernel",
              failure();
     if (kernel.getKind() == "row" && op.hasReduction() &&
         op.getReduceExtents() != ArrayRef(result.inner))
@@ -286,9 +284,8 @@ bool target::canCollapse(Block *body, ArrayRef<int64_t> extents, unsigned begin,
       continue;
     }
     if (auto read = dyn_cast<tds::ReadOp>(op)) {
-      bool touches = llvm::any_of(read.getIndices(), [&](Value v) {
-        return tainted.contains(v);
-      });
+      bool touches = llvm::any_of(read.getIndices(),
+                                  [&](Value v) { return tainted.contains(v); });
       // Tensors made in the kernel are in registers at the point itself.
       if (!touches || isa_and_nonnull<tds::GenericOp, tds::ContractOp>(
                           read.getTensor().getDefiningOp()))
@@ -298,8 +295,7 @@ bool target::canCollapse(Block *body, ArrayRef<int64_t> extents, unsigned begin,
       continue;
     }
     for (Value operand : op.getOperands())
-      if (tainted.contains(operand) &&
-          !collapses(getLinearForm(operand, dims)))
+      if (tainted.contains(operand) && !collapses(getLinearForm(operand, dims)))
         return false;
   }
   return true;
@@ -319,8 +315,7 @@ double target::bodyCost(Block *body) {
             .Case<tds::ExpOp, tds::Expm1Op, tds::LogOp, tds::Log1pOp,
                   tds::SigmoidOp, tds::FloorDivOp, tds::ModOp>(
                 [](auto) { return 16; })
-            .Case<tds::DivOp, tds::SqrtOp, tds::RsqrtOp>(
-                [](auto) { return 8; })
+            .Case<tds::DivOp, tds::SqrtOp, tds::RsqrtOp>([](auto) { return 8; })
             .Default([](Operation *) { return 1; });
   return cost;
 }

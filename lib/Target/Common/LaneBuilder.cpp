@@ -1,4 +1,5 @@
-//===- LaneBuilder.cpp - code for some consecutive points at once -*- C++ -*-===//
+//===- LaneBuilder.cpp - code for some consecutive points at once -*- C++
+//-*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tdsl/Target/Common/LaneBuilder.h"
@@ -179,8 +180,8 @@ Value LaneBuilder::iota(unsigned bits) {
 }
 
 Value LaneBuilder::maskBelow(Value count) {
-  Value narrow = builder.createOrFold<arith::TruncIOp>(
-      loc, builder.getI32Type(), count);
+  Value narrow =
+      builder.createOrFold<arith::TruncIOp>(loc, builder.getI32Type(), count);
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
                                iota(32), splat(narrow));
 }
@@ -220,8 +221,10 @@ LaneIndex LaneBuilder::addIndex(const LaneIndex &x, const LaneIndex &y) {
                                       splat(materialize(y)));
     return {{}, 0, 1, sum};
   }
-  return {add(x.base, y.base), x.step + y.step,
-          std::gcd(x.multiple, y.multiple), {}};
+  return {add(x.base, y.base),
+          x.step + y.step,
+          std::gcd(x.multiple, y.multiple),
+          {}};
 }
 
 LaneIndex LaneBuilder::scaleIndex(const LaneIndex &x, int64_t factor) {
@@ -230,10 +233,14 @@ LaneIndex LaneBuilder::scaleIndex(const LaneIndex &x, int64_t factor) {
   if (factor == 1)
     return x;
   if (x.lanes)
-    return {{}, 0, 1,
+    return {{},
+            0,
+            1,
             arith::MulIOp::create(builder, loc, x.lanes, splat(i64(factor)))};
-  return {mul(x.base, i64(factor)), x.step * factor,
-          x.multiple * std::abs(factor), {}};
+  return {mul(x.base, i64(factor)),
+          x.step * factor,
+          x.multiple * std::abs(factor),
+          {}};
 }
 
 LaneIndex LaneBuilder::evaluate(AffineExpr expr, ArrayRef<LaneIndex> dims) {
@@ -361,16 +368,16 @@ Value LaneBuilder::loadLanes(const Buffer &buffer, const LaneIndex &offset,
   LaneIndex safe = offset;
   if (active) {
     Value zero = splat(i64(0));
-    safe = fromValue(arith::SelectOp::create(
-        builder, loc, splat(active), splat(materialize(offset)), zero));
+    safe = fromValue(arith::SelectOp::create(builder, loc, splat(active),
+                                             splat(materialize(offset)), zero));
   }
   Value result =
       LLVM::PoisonOp::create(builder, loc, VectorType::get({width}, type));
   for (unsigned lane = 0; lane < width; ++lane) {
     Value at = safe.lanes ? extract(safe.lanes, lane)
                           : add(safe.base, i64(safe.step * lane));
-    Value element = LLVM::LoadOp::create(
-        builder, loc, type, address(buffer.pointer, type, at));
+    Value element = LLVM::LoadOp::create(builder, loc, type,
+                                         address(buffer.pointer, type, at));
     result = LLVM::InsertElementOp::create(builder, loc, result.getType(),
                                            result, element, i32(lane));
   }
@@ -397,8 +404,7 @@ Value LaneBuilder::load(const Buffer &buffer, ArrayRef<LaneIndex> given,
       Value last = i64(buffer.shape[i] - 1), first = i64(0);
       Value triple[] = {pair[0], last, first};
       unify(triple);
-      Value below =
-          arith::MinSIOp::create(builder, loc, triple[0], triple[1]);
+      Value below = arith::MinSIOp::create(builder, loc, triple[0], triple[1]);
       index = fromValue(arith::MaxSIOp::create(builder, loc, below, triple[2]));
       continue;
     }
@@ -426,10 +432,10 @@ Value LaneBuilder::load(const Buffer &buffer, ArrayRef<LaneIndex> given,
   } else {
     Value active = mask;
     if (inside)
-      active = active ? arith::AndIOp::create(builder, loc, active,
-                                              splat(inside))
-                            .getResult()
-                      : splat(inside);
+      active = active
+                   ? arith::AndIOp::create(builder, loc, active, splat(inside))
+                         .getResult()
+                   : splat(inside);
     auto vector = VectorType::get({width}, type);
     if (offset.lanes || offset.step != 1 || (active && !canMask(type))) {
       value = loadLanes(buffer, offset, active);

@@ -26,9 +26,8 @@ SmallVector<Value> Reduction::identity(bool asVector) {
     return b.getIntegerAttr(held, integer);
   };
   unsigned bits = held.getIntOrFloatBitWidth();
-  int64_t least = tds::isUnsigned(type) ? 0
-                                        : APInt::getSignedMinValue(bits)
-                                              .getSExtValue();
+  int64_t least =
+      tds::isUnsigned(type) ? 0 : APInt::getSignedMinValue(bits).getSExtValue();
   int64_t most = tds::isUnsigned(type)
                      ? APInt::getMaxValue(bits).getSExtValue()
                      : APInt::getSignedMaxValue(bits).getSExtValue();
@@ -109,8 +108,7 @@ Value Reduction::isBetter(Value x, Value y) {
   }
   using P = arith::CmpFPredicate;
   // Unordered or better, and y itself no NaN.
-  Value better =
-      arith::CmpFOp::create(b, loc, isMax ? P::UGT : P::ULT, x, y);
+  Value better = arith::CmpFOp::create(b, loc, isMax ? P::UGT : P::ULT, x, y);
   Value ordered = arith::CmpFOp::create(b, loc, P::ORD, y, y);
   return arith::AndIOp::create(b, loc, better, ordered);
 }
@@ -149,8 +147,7 @@ SmallVector<Value> Reduction::step(ValueRange accumulators, Term term,
   else
     result = combine(accumulators[0], shaped(term.value));
   if (Value mask = lanes.getMask(); mask && asVector)
-    result =
-        arith::SelectOp::create(b, loc, mask, result, accumulators[0]);
+    result = arith::SelectOp::create(b, loc, mask, result, accumulators[0]);
   next.push_back(result);
   return next;
 }
@@ -163,8 +160,8 @@ SmallVector<Value> Reduction::merge(ValueRange x, ValueRange y) {
   // y wins where it has a term and x has none, where it is better, or where
   // neither is better and it is the earlier one. -1 as unsigned is the latest.
   Value yBetter = isBetter(y[0], x[0]), xBetter = isBetter(x[0], y[0]);
-  Value earlier = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
-                                        y[1], x[1]);
+  Value earlier =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, y[1], x[1]);
   Value ones = arith::ConstantOp::create(
       b, loc,
       isa<VectorType>(earlier.getType())

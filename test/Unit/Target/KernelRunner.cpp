@@ -131,8 +131,8 @@ public:
     for (const uint8_t *p = memory.data(); p < begin; ++p)
       if (*p != guardByte)
         return false;
-    for (const uint8_t *p = begin + bytes;
-         p < memory.data() + memory.size(); ++p)
+    for (const uint8_t *p = begin + bytes; p < memory.data() + memory.size();
+         ++p)
       if (*p != guardByte)
         return false;
     return true;
@@ -150,8 +150,8 @@ std::vector<Tensor> KernelRunner::run(llvm::StringRef name,
                                       llvm::ArrayRef<Tensor> arguments,
                                       llvm::ArrayRef<int64_t> cuts) {
   target::OutlinedKernel kernel = find(name);
-  auto *function = reinterpret_cast<KernelFunction>(
-      dlsym(handle, name.str().c_str()));
+  auto *function =
+      reinterpret_cast<KernelFunction>(dlsym(handle, name.str().c_str()));
   EXPECT_TRUE(function) << "no symbol " << name.str();
   std::vector<std::unique_ptr<Guarded>> buffers;
   for (const Tensor &argument : arguments) {
@@ -196,8 +196,7 @@ std::vector<Tensor> KernelRunner::expected(llvm::StringRef name,
 }
 
 std::vector<Tensor> KernelRunner::randomArguments(llvm::StringRef name,
-                                                  unsigned seed,
-                                                  bool hostile) {
+                                                  unsigned seed, bool hostile) {
   std::mt19937 random(seed);
   std::normal_distribution<double> normal;
   std::vector<Tensor> arguments;
@@ -273,13 +272,14 @@ void test::checkKernel(llvm::StringRef text, double tolerance, bool hostile) {
       std::sort(cuts.begin(), cuts.end());
       std::vector<Tensor> pieces = runner.run("k", arguments, cuts);
       for (size_t r = 0; r < whole.size(); ++r)
-        EXPECT_TRUE(whole[r] == pieces[r])
-            << "depends on how the work is cut\n" << text.str();
+        EXPECT_TRUE(whole[r] == pieces[r]) << "depends on how the work is cut\n"
+                                           << text.str();
     }
     ofLevels.push_back(std::move(whole));
   }
   if (ofLevels.size() == 2)
     for (size_t r = 0; r < ofLevels[0].size(); ++r)
       EXPECT_TRUE(reference::sameBits(ofLevels[0][r], ofLevels[1][r]))
-          << "x86-64-v3 and v4 differ\n" << text.str();
+          << "x86-64-v3 and v4 differ\n"
+          << text.str();
 }

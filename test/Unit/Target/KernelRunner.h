@@ -53,8 +53,9 @@ private:
   void *handle = nullptr;
 };
 
-/// Runs kernel `k` on random arguments, whole and in pieces, and expects the bits of the
-/// evaluator (`tolerance` 0) or values within `tolerance` of the largest element.
+/// Runs kernel `k` on random arguments, whole and in pieces, and expects the
+/// bits of the evaluator (`tolerance` 0) or values within `tolerance` of the
+/// largest element.
 void checkKernel(llvm::StringRef text, double tolerance = 0,
                  bool hostile = false);
 

@@ -1,8 +1,9 @@
 //===- CompileCPU.h - kernels to a shared object -*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// From a module with outlined kernels (OutlinedKernel in KernelAnalysis.h, with a schedule for the CPU on each) to
-// a shared object: llvm dialect, LLVM IR, object code, link by liblld in this process. Kernels have the ABI
+// From a module with outlined kernels (OutlinedKernel in KernelAnalysis.h, with
+// a schedule for the CPU on each) to a shared object: llvm dialect, LLVM IR,
+// object code, link by liblld in this process. Kernels have the ABI
 //
 //     void k(void *const *buf, const int64_t *size,
 //            int64_t first, int64_t last, void *scratch)
@@ -44,19 +45,22 @@ struct CPUOptions {
 mlir::LogicalResult selectSchedule(tds::KernelOp kernel,
                                    const CPUTarget &target);
 
-/// The kernels of `plan` as a module of the llvm dialect. Structured control flow is
-/// already lowered; every llvm.func without internal linkage is a kernel.
+/// The kernels of `plan` as a module of the llvm dialect. Structured control
+/// flow is already lowered; every llvm.func without internal linkage is a
+/// kernel.
 mlir::OwningOpRef<mlir::ModuleOp> lowerToLLVMDialect(mlir::ModuleOp plan,
                                                      const CPUTarget &target);
 
-/// The same as optimised LLVM IR, with target attributes set. Null after an error.
+/// The same as optimised LLVM IR, with target attributes set. Null after an
+/// error.
 std::unique_ptr<llvm::Module> emitLLVM(mlir::ModuleOp plan,
                                        const CPUTarget &target,
                                        llvm::LLVMContext &context);
 
-/// Compiles the kernels of `plan` and links them; `manifest` becomes the section
-/// `.tds.manifest`. Schedules kernels that have no schedule yet. Fails after an error in the
-/// module's diagnostics.
+/// Compiles the kernels of `plan` and links them; `manifest` becomes the
+/// section
+/// `.tds.manifest`. Schedules kernels that have no schedule yet. Fails after an
+/// error in the module's diagnostics.
 mlir::LogicalResult compileCPU(mlir::ModuleOp plan, const CPUOptions &options,
                                llvm::StringRef manifest,
                                llvm::SmallVectorImpl<char> &sharedObject);

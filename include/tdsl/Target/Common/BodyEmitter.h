@@ -79,8 +79,8 @@ private:
 };
 
 /// Emits an element operation (a trait of the dialect) on operands in register
-/// form, all scalars or all vectors. Casts to and from index, and constants, are
-/// not among them.
+/// form, all scalars or all vectors. Casts to and from index, and constants,
+/// are not among them.
 mlir::Value emitElementOp(LaneBuilder &lanes, mlir::Operation *op,
                           llvm::ArrayRef<mlir::Value> operands);
 
@@ -90,8 +90,8 @@ mlir::Value emitElementCast(LaneBuilder &lanes, mlir::Value value,
                             mlir::Type from, mlir::Type to);
 
 /// How a reduction runs: its accumulators are one value, or the best value and
-/// its index for argmax and argmin. Sums and products of f16 and bf16 accumulate
-/// in f32 and are rounded once at the end.
+/// its index for argmax and argmin. Sums and products of f16 and bf16
+/// accumulate in f32 and are rounded once at the end.
 class Reduction {
 public:
   Reduction(LaneBuilder &lanes, tds::GenericOp op) : lanes(lanes), op(op) {}

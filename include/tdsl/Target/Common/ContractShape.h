@@ -11,11 +11,13 @@ namespace tdsl::target {
 /// The axes of a tds.contract by what they index: batch axes both operands and
 /// the result, m axes the left operand and the result, n axes the right operand
 /// and the result, k axes are summed. Strides count elements; 0 where a tensor
-/// lacks the axis. Axes that lie next to each other in all tensors are one axis, those of
-/// extent 1 are left out.
+/// lacks the axis. Axes that lie next to each other in all tensors are one
+/// axis, those of extent 1 are left out.
 struct ContractShape {
   struct Axis {
     int64_t extent, lhs, rhs, out;
+    /// The axes of the result that it runs over (empty for k).
+    llvm::SmallVector<int64_t, 2> resultAxes = {};
   };
   /// In the order of the result (k: of the summation).
   llvm::SmallVector<Axis> batch, m, n, k;
@@ -23,7 +25,8 @@ struct ContractShape {
   /// axis of the result is an n axis where it is no batch axis.
   bool swapped = false;
 
-  static ContractShape get(tds::ContractOp op);
+  /// Without `mergeColumns`, n axes stay as in the op.
+  static ContractShape get(tds::ContractOp op, bool mergeColumns = true);
 
   mlir::Value lhs(tds::ContractOp op) const {
     return swapped ? op.getRhs() : op.getLhs();
@@ -33,8 +36,8 @@ struct ContractShape {
   }
 };
 
-/// Replaces the contraction of a kernel by a tds.generic that sums products, and
-/// makes it a loop or row kernel of kind `kind`.
+/// Replaces the contraction of a kernel by a tds.generic that sums products,
+/// and makes it a loop or row kernel of kind `kind`.
 void expandContract(tds::KernelOp kernel, llvm::StringRef kind);
 
 } // namespace tdsl::target

@@ -34,9 +34,10 @@ collectKernels(mlir::ModuleOp module,
 
 /// A loop or row kernel (or the epilogue of a contraction) taken apart.
 ///
-/// `rows` are the parallel extents that all parts share. A Row part has one value for each of them, a Reduce part
-/// too, and a Full part has one for each point of rows x inner. A part's level says after how many rounds
-/// of reductions its value is known: reductions of level p run in round p and read
+/// `rows` are the parallel extents that all parts share. A Row part has one
+/// value for each of them, a Reduce part too, and a Full part has one for each
+/// point of rows x inner. A part's level says after how many rounds of
+/// reductions its value is known: reductions of level p run in round p and read
 /// Full parts of lower levels, computed on the way.
 struct PointKernel {
   enum class Class { Row, Reduce, Full };
@@ -79,8 +80,9 @@ std::optional<LinearForm> getLinearForm(mlir::Value index,
 std::optional<LinearForm> getLinearOffset(tds::ReadOp read,
                                           mlir::ValueRange dims);
 
-/// Whether axes [begin, end) of the body's indices (extents in `extents`) can run as
-/// one axis: everything in the body depends on their row-major number only.
+/// Whether axes [begin, end) of the body's indices (extents in `extents`) can
+/// run as one axis: everything in the body depends on their row-major number
+/// only.
 bool canCollapse(mlir::Block *body, llvm::ArrayRef<int64_t> extents,
                  unsigned begin, unsigned end);
 

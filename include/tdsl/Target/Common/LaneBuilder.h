@@ -1,15 +1,16 @@
 //===- LaneBuilder.h - code for some consecutive points at once -*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Emitters compute a body for one point or for `width` consecutive points of one
-// index: the lanes. A value that is the same in all lanes is a scalar, any other
-// a 1-D vector. LaneBuilder holds what does not depend on the tds dialect:
-// index arithmetic, memory access, and the forms that element types have in
-// registers and in memory. Everything is emitted as `arith` and `llvm` ops.
+// Emitters compute a body for one point or for `width` consecutive points of
+// one index: the lanes. A value that is the same in all lanes is a scalar, any
+// other a 1-D vector. LaneBuilder holds what does not depend on the tds
+// dialect: index arithmetic, memory access, and the forms that element types
+// have in registers and in memory. Everything is emitted as `arith` and `llvm`
+// ops.
 //
 // In registers f16 and bf16 are held as f32 (each operation rounds back, which
-// equals one correctly rounded narrow operation), bool as i1, u8 as i8, an index
-// as i64. In memory bool is a byte.
+// equals one correctly rounded narrow operation), bool as i1, u8 as i8, an
+// index as i64. In memory bool is a byte.
 //
 //===----------------------------------------------------------------------===//
 
@@ -162,8 +163,7 @@ public:
   LaneOptions options;
 
 private:
-  LaneIndex offsetOf(const Buffer &buffer,
-                     llvm::ArrayRef<LaneIndex> indices);
+  LaneIndex offsetOf(const Buffer &buffer, llvm::ArrayRef<LaneIndex> indices);
   unsigned alignmentOf(const Buffer &buffer, const LaneIndex &offset,
                        unsigned bytes);
   bool canMask(mlir::Type memoryType);

@@ -1,0 +1,148 @@
+//===- ContractKernelTest.cpp - matrix products on the CPU -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "KernelRunner.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+#include "gtest/gtest.h"
+
+using namespace tdsl::test;
+using llvm::formatv;
+
+namespace {
+
+std::string contraction(const std::string &left, const std::string &right,
+                        const std::string &result, const char *axes) {
+  return formatv(R"(
+func.func private @k(%x: tensor<{0}>, %y: tensor<{1}>) -> tensor<{2}> {{
+  %0 = tds.kernel "contract" (%x, %y) : (tensor<{0}>, tensor<{1}>) -> tensor<{2}> {{
+  ^bb0(%p: tensor<{0}>, %q: tensor<{1}>):
+    %c = tds.contract {3} : tensor<{0}>, tensor<{1}> to tensor<{2}>
+    tds.yield %c : tensor<{2}>
+  }
+  return %0 : tensor<{2}>
+})",
+                 left, right, result, axes)
+      .str();
+}
+
+std::string matrix(int rows, int columns, const char *type) {
+  return formatv("{0}x{1}x{2}", rows, columns, type).str();
+}
+
+const char *sumType(llvm::StringRef type) {
+  if (type == "f16" || type == "bf16")
+    return "f32";
+  if (type == "i8" || type == "ui8")
+    return "i32";
+  return type == "f32"   ? "f32"
+         : type == "f64" ? "f64"
+         : type == "i32" ? "i32"
+                         : "i64";
+}
+
+} // namespace
+
+// Matrix products sum in the order of the evaluator: the bits are equal.
+TEST(ContractKernel, EveryLayout) {
+  const int sizes[][3] = {{16, 32, 64},  {64, 256, 784}, {7, 5, 300},
+                          {100, 10, 64}, {33, 65, 129},  {4, 48, 17},
+                          {300, 70, 40}};
+  for (auto [m, n, k] : sizes) {
+    std::string a = matrix(m, k, "f32"), at = matrix(k, m, "f32");
+    std::string b = matrix(k, n, "f32"), bt = matrix(n, k, "f32");
+    std::string c = matrix(m, n, "f32"), ct = matrix(n, m, "f32");
+    checkKernel(contraction(a, b, c, "%p[0, 2], %q[2, 1] to [0, 1]"));
+    checkKernel(contraction(at, b, c, "%p[2, 0], %q[2, 1] to [0, 1]"));
+    checkKernel(contraction(a, bt, c, "%p[0, 2], %q[1, 2] to [0, 1]"));
+    checkKernel(contraction(at, bt, c, "%p[2, 0], %q[1, 2] to [0, 1]"));
+    checkKernel(contraction(a, b, ct, "%p[0, 2], %q[2, 1] to [1, 0]"));
+    if (testing::Test::HasFailure())
+      FAIL() << m << " x " << n << " x " << k;
+  }
+}
+
+TEST(ContractKernel, EveryType) {
+  for (const char *type : {"f64", "f16", "bf16", "i32", "i64", "i8", "ui8"}) {
+    std::string c = matrix(20, 40, sumType(type));
+    checkKernel(contraction(matrix(20, 30, type), matrix(30, 40, type), c,
+                            "%p[0, 2], %q[2, 1] to [0, 1]"));
+    checkKernel(contraction(matrix(30, 20, type), matrix(40, 30, type), c,
+                            "%p[2, 0], %q[1, 2] to [0, 1]"));
+    if (testing::Test::HasFailure())
+      FAIL() << type;
+  }
+  // Rounded once, at the end.
+  for (const char *type : {"f16", "bf16", "i8"})
+    checkKernel(contraction(matrix(20, 30, type), matrix(30, 40, type),
+                            matrix(20, 40, type),
+                            "%p[0, 2], %q[2, 1] to [0, 1]"));
+}
+
+TEST(ContractKernel, OddForms) {
+  // Batched, permuted, several axes of each sort, none of some.
+  checkKernel(contraction("3x16x20xf32", "3x20x24xf32", "3x16x24xf32",
+                          "%p[0, 1, 2], %q[0, 2, 3] to [0, 1, 3]"));
+  checkKernel(contraction("16x3x20xf32", "20x24x3xf32", "16x3x24xf32",
+                          "%p[1, 0, 2], %q[2, 3, 0] to [1, 0, 3]"));
+  checkKernel(contraction("4x5x6x7xf32", "6x7x8x9xf32", "4x5x8x9xf32",
+                          "%p[0, 1, 2, 3], %q[2, 3, 4, 5] to [0, 1, 4, 5]"));
+  checkKernel(contraction("4x6x5x7xf32", "7x8x6x9xf32", "5x9x4x8xf32",
+                          "%p[0, 2, 1, 3], %q[3, 4, 2, 5] to [1, 5, 0, 4]"));
+  checkKernel(contraction("16x24xf32", "16x24xf32", "24xf32",
+                          "%p[0, 1], %q[0, 1] to [1]"),
+              1e-5);
+  checkKernel(
+      contraction("40xf32", "50xf32", "40x50xf32", "%p[0], %q[1] to [0, 1]"));
+  checkKernel(contraction("1x700xf32", "700x300xf32", "1x300xf32",
+                          "%p[0, 2], %q[2, 1] to [0, 1]"));
+  checkKernel(contraction("700xf32", "300x700xf32", "300xf32",
+                          "%p[0], %q[1, 0] to [1]"),
+              1e-5);
+  checkKernel(contraction("5x0xf32", "0x7xf32", "5x7xf32",
+                          "%p[0, 2], %q[2, 1] to [0, 1]"));
+  checkKernel(contraction("0x8xf32", "8x7xf32", "0x7xf32",
+                          "%p[0, 2], %q[2, 1] to [0, 1]"));
+  // An axis that only one operand has is summed too.
+  checkKernel(contraction("20x30x4xf32", "30x40xf32", "20x40xf32",
+                          "%p[0, 2, 3], %q[2, 1] to [0, 1]"),
+              1e-5);
+}
+
+TEST(ContractKernel, WithEpilogue) {
+  const int sizes[][2] = {{64, 256}, {63, 10}, {40, 100}, {1, 50}};
+  for (auto [m, n] : sizes)
+    checkKernel(formatv(R"(
+func.func private @k(%x: tensor<{0}x90xf32>, %y: tensor<90x{1}xf32>, %b: tensor<{1}xf32>) -> (tensor<{0}x{1}xf32>, tensor<{0}x{1}xi1>) {{
+  %0:2 = tds.kernel "contract" (%x, %y, %b) : (tensor<{0}x90xf32>, tensor<90x{1}xf32>, tensor<{1}xf32>) -> (tensor<{0}x{1}xf32>, tensor<{0}x{1}xi1>) {{
+  ^bb0(%p: tensor<{0}x90xf32>, %q: tensor<90x{1}xf32>, %r: tensor<{1}xf32>):
+    %c = tds.contract %p[0, 2], %q[2, 1] to [0, 1] : tensor<{0}x90xf32>, tensor<90x{1}xf32> to tensor<{0}x{1}xf32>
+    %g = tds.generic (%i, %j) in ({0}, {1}) : tensor<{0}x{1}xf32> {{
+      %a = tds.read %c[%i, %j] : tensor<{0}x{1}xf32>
+      %d = tds.read %r[%j] : tensor<{1}xf32>
+      %s = tds.add %a, %d : f32
+      %z = tds.constant 0.0 : f32
+      %m = tds.max %s, %z : f32
+      tds.yield %m : f32
+    }
+    %t = tds.generic (%i, %j) in ({0}, {1}) : tensor<{0}x{1}xi1> {{
+      %a = tds.read %g[%i, %j] : tensor<{0}x{1}xf32>
+      %z = tds.constant 0.0 : f32
+      %m = tds.compare gt %a, %z : f32
+      tds.yield %m : i1
+    }
+    tds.yield %g, %t : tensor<{0}x{1}xf32>, tensor<{0}x{1}xi1>
+  }
+  return %0#0, %0#1 : tensor<{0}x{1}xf32>, tensor<{0}x{1}xi1>
+})",
+                        m, n)
+                    .str(),
+                1e-5);
+}
+
+TEST(ContractKernel, HostileValues) {
+  checkKernel(contraction("24x30xf32", "30x40xf32", "24x40xf32",
+                          "%p[0, 2], %q[2, 1] to [0, 1]"),
+              0, /*hostile=*/true);
+}
