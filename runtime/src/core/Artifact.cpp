@@ -6,6 +6,7 @@
 
 #include <zip.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -154,6 +155,9 @@ Artifact readArtifact(std::string image, const std::string &name) {
          ", but its manifest speaks of a ", isElf ? "CUDA" : "CPU",
          " target; the file is damaged, compile it again");
   artifact.name = name;
+  // Comment lines have no newlines of their own, so that the hash leaves them
+  // out everywhere.
+  json.erase(std::remove(json.begin(), json.end(), '\n'), json.end());
   artifact.manifestHash = sha256(json);
   artifact.image = std::move(image);
   return artifact;

@@ -23,7 +23,7 @@ namespace tdsrt {
 struct Artifact {
   std::string name; ///< path, or path(member), for messages
   Manifest manifest;
-  Sha256 manifestHash; ///< of the JSON text
+  Sha256 manifestHash; ///< of the JSON text without newlines
   std::string image;   ///< the whole .ptx or .so
 };
 
