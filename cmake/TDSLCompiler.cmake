@@ -59,12 +59,19 @@ function(tdsl_add_library name)
   endif()
 endfunction()
 
+# tdsl_use_pch(program): a program reads the precompiled header too, which was made for position independent code of libraries.
+function(tdsl_use_pch name)
+  target_precompile_headers(${name} REUSE_FROM tdsl_pch)
+  target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:Clang>:-fPIC -Xclang -fno-pch-timestamp>)
+  add_dependencies(${name} tdsl_generated_headers)
+endfunction()
+
 # tdsl_add_tool(name SOURCES... [LINK_LIBS libs...]): a program in build/bin.
 function(tdsl_add_tool name)
   cmake_parse_arguments(ARG "" "" "LINK_LIBS" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE tdsl_compiler_flags ${ARG_LINK_LIBS} MLIR LLVM)
-  add_dependencies(${name} tdsl_generated_headers)
+  tdsl_use_pch(${name})
   install(TARGETS ${name} RUNTIME DESTINATION bin)
 endfunction()
 

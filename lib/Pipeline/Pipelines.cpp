@@ -11,6 +11,7 @@
 #include "tdsl/Dialect/Plan/PlanOps.h"
 #include "tdsl/Dialect/TDS/TDSOps.h"
 #include "tdsl/Fusion/Passes.h"
+#include "tdsl/Planning/Passes.h"
 #include "tdsl/Target/CPU/CompileCPU.h"
 #include "tdsl/Transforms/Passes.h"
 
@@ -27,10 +28,11 @@ void tdsl::registerAllDialects(DialectRegistry &registry) {
 }
 
 void tdsl::registerAllPasses() {
-  registerTransformsPasses();
+  mlir::registerTransformsPasses();
+  tdsl::registerTransformsPasses();
   autodiff::registerAutodiffPasses();
-  registerTDSLTransformsPasses();
   registerFusionPasses();
+  registerTDSLPlanningPasses();
 }
 
 void tdsl::buildDifferentiationPipeline(OpPassManager &manager, const PipelineOptions &options) {
@@ -53,3 +55,5 @@ void tdsl::buildKernelPipeline(OpPassManager &manager, const PipelineOptions &op
   fusion.fuse = options.fusion;
   buildFusionPipeline(manager, fusion);
 }
+
+void tdsl::buildPlanningPipeline(OpPassManager &manager) { manager.addPass(createPlanPass()); }

@@ -29,7 +29,7 @@ static llvm::LogicalResult translate(mlir::Operation *op, llvm::raw_ostream &os)
       kernel->setAttr("schedule", tdsl::gpu::selectSchedule(kernel));
   });
   std::string llvmText;
-  llvm::FailureOr<std::string> ptx = tdsl::gpu::compileKernels(module, *arch, &llvmText);
+  llvm::FailureOr<std::string> ptx = tdsl::gpu::compileKernels(module, *arch, /*manifest=*/{}, &llvmText);
   if (failed(ptx))
     return llvm::failure();
   os << (printLLVM ? llvmText : *ptx);

@@ -30,6 +30,9 @@ void buildDifferentiationPipeline(mlir::OpPassManager &manager, const PipelineOp
 /// From differentiated functions to `tds.kernel`s.
 void buildKernelPipeline(mlir::OpPassManager &manager, const PipelineOptions &options);
 
+/// From kernels with schedules to a plan.
+void buildPlanningPipeline(mlir::OpPassManager &manager);
+
 } // namespace tdsl
 
 #endif // TDSL_PIPELINE_PIPELINES_H

@@ -18,10 +18,28 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Pass/PassManager.h"
 
+#include "llvm/Support/SHA256.h"
+
+#include <array>
+
 using namespace mlir;
 using namespace tdsl;
 
-FailureOr<std::string> tdsl::gpu::compileKernels(ModuleOp plan, const Arch &arch, std::string *llvmText) {
+/// The global by which the loader knows that the code belongs to its manifest.
+static void createPlanHash(ModuleOp code, StringRef manifest) {
+  OpBuilder builder(code.getBodyRegion());
+  // Of the text without newlines: in PTX it lies in comment lines, whose breaks are not part of it.
+  std::string text = manifest.str();
+  llvm::erase(text, '\n');
+  std::array<uint8_t, 32> hash = llvm::SHA256::hash(ArrayRef(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
+  auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), hash.size());
+  LLVM::GlobalOp::create(builder, code.getLoc(), type, /*isConstant=*/false, LLVM::Linkage::External, "tds_plan_sha256",
+                         builder.getStringAttr(StringRef(reinterpret_cast<const char *>(hash.data()), hash.size())),
+                         /*alignment=*/4, /*addrSpace=*/1);
+}
+
+FailureOr<std::string> tdsl::gpu::compileKernels(ModuleOp plan, const Arch &arch, StringRef manifest,
+                                                 std::string *llvmText) {
   MLIRContext *context = plan.getContext();
   context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect, scf::SCFDialect, LLVM::LLVMDialect, NVVM::NVVMDialect>();
   OwningOpRef<ModuleOp> code = ModuleOp::create(plan.getLoc());
@@ -30,6 +48,8 @@ FailureOr<std::string> tdsl::gpu::compileKernels(ModuleOp plan, const Arch &arch
     return failure();
   for (const target::OutlinedKernel &kernel : kernels)
     tdsl::gpu::KernelEmitter(kernel, *code).emit();
+  if (!manifest.empty())
+    createPlanHash(*code, manifest);
   PassManager passes(context, ModuleOp::getOperationName());
   passes.addPass(createSCFToControlFlowPass());
   passes.addPass(createArithToLLVMConversionPass());

@@ -21,8 +21,10 @@ namespace tdsl::gpu {
 mlir::DictionaryAttr selectSchedule(tds::KernelOp kernel);
 
 /// Emits every outlined kernel of `plan` (private functions that hold one `tds.kernel` with a schedule) into one PTX module for `arch`.
-/// `llvmText` receives the optimised LLVM IR where it is not null.
-llvm::FailureOr<std::string> compileKernels(mlir::ModuleOp plan, const Arch &arch, std::string *llvmText = nullptr);
+/// A manifest that is not empty is tied to the code: its SHA-256 becomes the global `tds_plan_sha256` (docs/Artifact.md). `llvmText`
+/// receives the optimised LLVM IR where it is not null.
+llvm::FailureOr<std::string> compileKernels(mlir::ModuleOp plan, const Arch &arch, llvm::StringRef manifest = {},
+                                            std::string *llvmText = nullptr);
 
 } // namespace tdsl::gpu
 

@@ -1,0 +1,260 @@
+//===- Compile.cpp - from a program to an artefact or a stage -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Compile.h"
+
+#include "EmitGraph.h"
+#include "EmitHeader.h"
+#include "Stages.h"
+
+#include "tdsl/Artifact/Container.h"
+#include "tdsl/Frontend/Emit.h"
+#include "tdsl/Frontend/Frontend.h"
+#include "tdsl/Frontend/Parser.h"
+#include "tdsl/Pipeline/Pipelines.h"
+#include "tdsl/Target/CPU/CompileCPU.h"
+#include "tdsl/Target/GPU/GPUTarget.h"
+
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/WithColor.h"
+
+using namespace mlir;
+using namespace tdslc;
+
+/// Writes `bytes` to the file, completely or not at all.
+static ExitCode writeOutput(StringRef path, StringRef bytes) {
+  if (path.empty() || path == "-") {
+    llvm::outs() << bytes;
+    return Fine;
+  }
+  llvm::Error error = llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
+    os << bytes;
+    return llvm::Error::success();
+  });
+  if (!error)
+    return Fine;
+  llvm::errs() << "tdslc: " << path << " cannot be written: " << llvm::toString(std::move(error)) << "\n";
+  return ProgramWrong;
+}
+
+static std::string print(Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  op->print(os);
+  os << "\n";
+  return text;
+}
+
+/// Keeps a stage beside the output under --save-temps.
+static ExitCode saveStage(const Options &options, StringRef suffix, Operation *op) {
+  return options.saveTemps ? writeOutput(options.output + "." + suffix.str() + ".mlir", print(op)) : Fine;
+}
+
+ExitCode tdslc::runFrontend(const Options &options, Program &program) {
+  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(options.input);
+  if (!buffer) {
+    llvm::errs() << "tdslc: " << options.input << " cannot be read: " << buffer.getError().message() << "\n";
+    return ProgramWrong;
+  }
+  program.path = options.input;
+  program.text = (*buffer)->getBuffer().str();
+  tdsl::SourceManager sources;
+  tdsl::SourceManager::FileId file = sources.addText(program.text, options.input);
+  tdsl::DiagnosticEngine diagnostics(sources);
+  auto report = [&] {
+    if (options.jsonDiagnostics)
+      diagnostics.renderJSON(llvm::errs());
+    else
+      diagnostics.render(llvm::errs(), llvm::WithColor(llvm::errs()).colorsEnabled());
+  };
+  if (file == ~0u) {
+    llvm::errs() << "tdslc: " << options.input << " is larger than 4 GiB\n";
+    return ProgramWrong;
+  }
+  tdsl::FrontendOptions frontend;
+  frontend.defines = options.defines;
+  auto result = tdsl::compile(sources, file, frontend, diagnostics);
+  report();
+  if (diagnostics.hasErrors() || !result->program)
+    return ProgramWrong;
+  program.module = tdsl::emitProgram(*result->program, sources, program.context);
+  return program.module ? Fine : Internal;
+}
+
+/// Prints what the parser made of the text.
+static ExitCode emitSyntaxTree(const Options &options) {
+  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(options.input);
+  if (!buffer) {
+    llvm::errs() << "tdslc: " << options.input << " cannot be read: " << buffer.getError().message() << "\n";
+    return ProgramWrong;
+  }
+  tdsl::SourceManager sources;
+  tdsl::SourceManager::FileId file = sources.addText((*buffer)->getBuffer(), options.input);
+  tdsl::DiagnosticEngine diagnostics(sources);
+  tdsl::ASTContext context;
+  tdsl::ast::File tree = tdsl::parseFile(sources, file, context, diagnostics);
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  tdsl::printAST(tree, os);
+  diagnostics.render(llvm::errs());
+  ExitCode written = writeOutput(options.output, text);
+  return diagnostics.hasErrors() ? ProgramWrong : written;
+}
+
+/// Assembles PTX with the ptxas of a CUDA toolkit.
+static ExitCode emitCubin(const Options &options, StringRef ptx, StringRef arch) {
+  auto ptxas = llvm::sys::findProgramByName("ptxas");
+  if (!ptxas)
+    ptxas = llvm::sys::findProgramByName("ptxas", {"/usr/local/cuda/bin"});
+  if (!ptxas) {
+    llvm::errs() << "tdslc: --emit=cubin needs ptxas of a CUDA toolkit on PATH\n";
+    return ProgramWrong;
+  }
+  if (options.output.empty()) {
+    llvm::errs() << "tdslc: --emit=cubin writes a binary file: give -o\n";
+    return UsageWrong;
+  }
+  SmallString<128> path;
+  if (llvm::sys::fs::createTemporaryFile("tds", "ptx", path)) {
+    llvm::errs() << "tdslc: no temporary file can be made\n";
+    return ProgramWrong;
+  }
+  llvm::FileRemover remover(path);
+  if (ExitCode code = writeOutput(path, ptx))
+    return code;
+  std::string archFlag = "-arch=" + arch.str();
+  StringRef arguments[] = {*ptxas, archFlag, path, "-o", options.output};
+  std::string message;
+  if (llvm::sys::ExecuteAndWait(*ptxas, arguments, std::nullopt, {}, 0, 0, &message) != 0) {
+    llvm::errs() << "tdslc: ptxas does not accept the PTX " << message << "\n";
+    return Internal;
+  }
+  return Fine;
+}
+
+/// The targets of the run, in order.
+static bool getTargets(const Options &options, SmallVectorImpl<Target> &targets) {
+  StringRef extension = llvm::sys::path::extension(options.output);
+  SmallVector<std::string> names(options.targets.begin(), options.targets.end());
+  if (names.empty()) {
+    bool isGPU = options.emit == "ptx" || options.emit == "cubin" || (options.emit.empty() && extension == ".ptx");
+    if (options.emit.empty() && extension == ".tdsx")
+      names = {options.arch, "cpu"};
+    else
+      names = {isGPU ? options.arch : std::string("cpu")};
+  }
+  for (const std::string &name : names) {
+    Target target;
+    if (!parseTarget(name, options, target))
+      return false;
+    targets.push_back(target);
+  }
+  return true;
+}
+
+ExitCode tdslc::compile(const Options &options) {
+  if (options.emit == "ast")
+    return emitSyntaxTree(options);
+  SmallVector<Target> targets;
+  if (!getTargets(options, targets))
+    return UsageWrong;
+
+  StageTimer timer(options.time);
+  timer.begin("front end");
+  DialectRegistry registry;
+  tdsl::registerAllDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  Program program{{}, {}, context, {}};
+  if (ExitCode code = runFrontend(options, program))
+    return code;
+  if (options.emit == "tds")
+    return writeOutput(options.output, print(*program.module));
+  if (ExitCode code = saveStage(options, "tds", *program.module))
+    return code;
+  if (options.emit == "header") {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    emitHeader(*program.module, program.path, os);
+    return writeOutput(options.output, text);
+  }
+
+  timer.begin("differentiation");
+  if (!runDifferentiation(program, options))
+    return ProgramWrong;
+  if (options.emit == "tds-opt")
+    return writeOutput(options.output, print(*program.module));
+  if (ExitCode code = saveStage(options, "tds-opt", *program.module))
+    return code;
+
+  std::vector<std::string> files;
+  for (const Target &target : targets) {
+    timer.begin(target.arch + ": fusion and schedules");
+    OwningOpRef<ModuleOp> module = makeKernels(program, options, target);
+    if (!module)
+      return Internal;
+    if (options.emit == "kernels")
+      return writeOutput(options.output, print(*module));
+    if (ExitCode code = saveStage(options, target.arch + ".kernels", *module))
+      return code;
+    timer.begin(target.arch + ": planning");
+    if (!runPlanning(*module))
+      return Internal;
+    if (options.emit == "plan")
+      return writeOutput(options.output, print(*module));
+    if (ExitCode code = saveStage(options, target.arch + ".plan", *module))
+      return code;
+    if (options.emit == "graph") {
+      std::string text;
+      llvm::raw_string_ostream os(text);
+      emitGraph(*module, os);
+      return writeOutput(options.output, text);
+    }
+    timer.begin(target.arch + ": code");
+    if (options.emit == "llvm" && target.isCPU) {
+      auto cpuTarget = tdsl::cpu::CPUTarget::get(target.arch);
+      llvm::LLVMContext llvmContext;
+      std::unique_ptr<llvm::Module> code = tdsl::cpu::emitLLVM(*module, *cpuTarget, llvmContext);
+      if (!code)
+        return Internal;
+      std::string text;
+      llvm::raw_string_ostream os(text);
+      code->print(os, nullptr);
+      return writeOutput(options.output, text);
+    }
+    if (options.emit == "llvm") {
+      std::string text;
+      if (failed(tdsl::gpu::compileKernels(*module, *tdsl::gpu::lookupArch(target.arch), {}, &text)))
+        return Internal;
+      return writeOutput(options.output, text);
+    }
+    std::string file = makeArtifact(*module, program, options, target);
+    if (file.empty())
+      return Internal;
+    if (options.emit == "cubin")
+      return emitCubin(options, file, target.arch);
+    files.push_back(std::move(file));
+  }
+  if (llvm::sys::path::extension(options.output) != ".tdsx")
+    return writeOutput(options.output, files.front());
+
+  SmallVector<tdsl::ContainerMember> members;
+  for (auto [target, file] : llvm::zip(targets, files)) {
+    std::string kind = target.isCPU ? "cpu" : "cuda";
+    members.push_back({kind + "." + target.arch + (target.isCPU ? ".so" : ".ptx"), kind, target.arch, file});
+  }
+  llvm::Expected<std::string> container = tdsl::makeContainer(members);
+  if (!container) {
+    llvm::errs() << "tdslc: " << llvm::toString(container.takeError()) << "\n";
+    return Internal;
+  }
+  return writeOutput(options.output, *container);
+}

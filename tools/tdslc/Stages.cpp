@@ -1,0 +1,177 @@
+//===- Stages.cpp - the middle and the end of a compilation -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Stages.h"
+
+#include "tdsl/Artifact/Container.h"
+#include "tdsl/Artifact/Manifest.h"
+#include "tdsl/Pipeline/Pipelines.h"
+#include "tdsl/Target/CPU/CompileCPU.h"
+#include "tdsl/Target/GPU/GPUTarget.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace tdsl;
+using namespace tdslc;
+
+//===----------------------------------------------------------------------===//
+// Time
+//===----------------------------------------------------------------------===//
+
+StageTimer::StageTimer(bool enabled) : enabled(enabled) {
+  if (enabled)
+    group = std::make_unique<llvm::TimerGroup>("tdslc", "tdslc stages");
+}
+
+void StageTimer::end() {
+  if (!timers.empty() && timers.back()->isRunning())
+    timers.back()->stopTimer();
+}
+
+void StageTimer::begin(llvm::StringRef stage) {
+  if (!enabled)
+    return;
+  end();
+  timers.push_back(std::make_unique<llvm::Timer>(stage, stage, *group));
+  timers.back()->startTimer();
+}
+
+StageTimer::~StageTimer() {
+  end();
+  if (!enabled)
+    return;
+  group->print(llvm::errs(), /*ResetAfterPrint=*/true);
+}
+
+//===----------------------------------------------------------------------===//
+// Stages
+//===----------------------------------------------------------------------===//
+
+bool tdslc::parseTarget(StringRef text, const Options &options, Target &target) {
+  if (text == "cpu" || text == "native" || text.starts_with("x86-64")) {
+    target = {true, text == "cpu" ? options.cpu : text.str()};
+    if (auto known = cpu::CPUTarget::get(target.arch); !known) {
+      llvm::errs() << "tdslc: " << llvm::toString(known.takeError()) << "\n";
+      return false;
+    }
+    return true;
+  }
+  target = {false, text.str()};
+  if (gpu::lookupArch(text))
+    return true;
+  llvm::errs() << "tdslc: there is no target '" << text << "'; there are ";
+  for (const gpu::Arch &arch : gpu::getArchs())
+    llvm::errs() << arch.name << ", ";
+  llvm::errs() << "x86-64-v2, x86-64-v3, x86-64-v4, native and cpu\n";
+  return false;
+}
+
+bool tdslc::runDifferentiation(Program &program, const Options &options) {
+  PipelineOptions pipeline;
+  pipeline.guardGathers = !options.unchecked;
+  PassManager passes(&program.context, ModuleOp::getOperationName());
+  buildDifferentiationPipeline(passes, pipeline);
+  return succeeded(passes.run(*program.module));
+}
+
+OwningOpRef<ModuleOp> tdslc::makeKernels(Program &program, const Options &options, const Target &target) {
+  OwningOpRef<ModuleOp> module = program.module->clone();
+  PipelineOptions pipeline;
+  pipeline.fusion = options.fusion;
+  PassManager passes(&program.context, ModuleOp::getOperationName());
+  buildKernelPipeline(passes, pipeline);
+  if (failed(passes.run(*module)))
+    return {};
+  WalkResult scheduled = module->walk([&](tds::KernelOp kernel) {
+    if (!target.isCPU) {
+      kernel->setAttr("schedule", gpu::selectSchedule(kernel));
+      return WalkResult::advance();
+    }
+    auto cpuTarget = cpu::CPUTarget::get(target.arch);
+    if (!cpuTarget) {
+      llvm::consumeError(cpuTarget.takeError());
+      return WalkResult::interrupt();
+    }
+    return failed(cpu::selectSchedule(kernel, *cpuTarget)) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  if (scheduled.wasInterrupted())
+    return {};
+  return module;
+}
+
+bool tdslc::runPlanning(ModuleOp module) {
+  PassManager passes(module.getContext(), ModuleOp::getOperationName());
+  buildPlanningPipeline(passes);
+  return succeeded(passes.run(module));
+}
+
+/// A hash over everything that the result depends on.
+static std::string getProgramHash(const Program &program, const Options &options) {
+  std::string all = "tdslc 0.1.0\n" + program.text + "\n";
+  for (const auto &[name, value] : options.defines)
+    all += "-D " + name + "=" + std::to_string(value) + "\n";
+  all += options.fusion ? "" : "--fusion=off\n";
+  all += options.unchecked ? "--unchecked\n" : "";
+  return getSHA256(all);
+}
+
+std::string tdslc::makeManifest(ModuleOp plan, const Program &program, const Options &options, const Target &target) {
+  ManifestOptions manifest;
+  manifest.producer = "tdslc 0.1.0";
+  manifest.programName = llvm::sys::path::filename(program.path).str();
+  manifest.programHash = getProgramHash(program, options);
+  manifest.target.arch = target.arch;
+  if (target.isCPU) {
+    manifest.target.kind = ArtifactTarget::Kind::CPU;
+    auto cpuTarget = cpu::CPUTarget::get(target.arch);
+    if (!cpuTarget) {
+      llvm::errs() << "tdslc: " << llvm::toString(cpuTarget.takeError()) << "\n";
+      return {};
+    }
+    manifest.target.features = cpuTarget->needed;
+  } else {
+    const gpu::Arch *arch = gpu::lookupArch(target.arch);
+    manifest.target.kind = ArtifactTarget::Kind::CUDA;
+    manifest.target.ptxISA = arch->ptxIsa.str();
+    manifest.target.minDriver = arch->minDriver;
+  }
+  FailureOr<std::string> text = buildManifest(plan, manifest);
+  return failed(text) ? std::string() : *text;
+}
+
+std::string tdslc::makeArtifact(ModuleOp plan, const Program &program, const Options &options, const Target &target) {
+  std::string manifest = makeManifest(plan, program, options, target);
+  if (manifest.empty())
+    return {};
+  std::string temps = options.saveTemps ? options.output + "." + target.arch : "";
+  if (!target.isCPU) {
+    std::string llvmText;
+    FailureOr<std::string> ptx = gpu::compileKernels(plan, *gpu::lookupArch(target.arch), manifest, &llvmText);
+    if (failed(ptx))
+      return {};
+    if (!temps.empty()) {
+      std::error_code error;
+      llvm::raw_fd_ostream(temps + ".ll", error) << llvmText;
+    }
+    return makePTXFile(*ptx, manifest);
+  }
+  cpu::CPUOptions cpuOptions;
+  cpuOptions.arch = target.arch;
+  cpuOptions.saveTemps = temps;
+  SmallVector<char> object;
+  if (failed(cpu::compileCPU(plan, cpuOptions, manifest, object)))
+    return {};
+  if (llvm::Error error = finishSharedObject(object)) {
+    llvm::errs() << "tdslc: " << llvm::toString(std::move(error)) << "\n";
+    return {};
+  }
+  return std::string(object.begin(), object.end());
+}
