@@ -112,7 +112,7 @@ namespace {
 /// Reads of one tensor at the same indices.
 struct ReadGroup {
   SmallVector<ReadOp> reads;
-  /// The indices over the iteration space; empty for a gather.
+  /// The indices over the iteration space; null where one is computed.
   SmallVector<AffineExpr> affine;
   bool isAffine = true;
   bool isClamped = false;
@@ -134,8 +134,10 @@ static SmallVector<ReadGroup> groupReads(const BodyProblem &problem,
       std::optional<AffineExpr> expr =
           getAffineIndex(index, problem.body->getArguments());
       group.isAffine &= expr.has_value();
-      if (!expr)
+      if (!expr) {
+        group.affine.push_back(AffineExpr());
         continue;
+      }
       group.affine.push_back(
           simplifyAffineExpr(*expr, problem.extents.size(), 0));
       auto bounds = getBounds(group.affine.back(), problem.extents);
@@ -291,10 +293,8 @@ static Value simplifyCopy(AdjointBuilder &emit, GenericOp generic) {
 static FailureOr<Value> gatherAdjoint(AdjointBuilder &outer,
                                       const BodyProblem &problem,
                                       const ReadGroup &group,
-                                      RankedTensorType type) {
-  ReadInversion inversion =
-      invertRead(group.affine, type.getShape(), problem.extents,
-                 problem.numParallel, outer.builder.getContext());
+                                      RankedTensorType type,
+                                      const ReadInversion &inversion) {
   FailureOr<Value> adjoint = Value();
   auto kind = inversion.freeExtents.empty() ? std::nullopt
                                             : std::optional(ReductionKind::Sum);
@@ -316,7 +316,16 @@ static FailureOr<Value> gatherAdjoint(AdjointBuilder &outer,
     SmallVector<ReadCondition> conditions(inversion.equations);
     if (!rangesImplied)
       llvm::append_range(conditions, inversion.ranges);
-    if (Value condition = buildCondition(emit, conditions, indices))
+    Value condition = buildCondition(emit, conditions, indices);
+    // A computed index is compared with the place.
+    ReadOp first = group.reads.front();
+    for (auto [axis, expr] : llvm::enumerate(group.affine))
+      if (!expr)
+        condition = emit.both(
+            condition, emit.compare(ComparePredicate::EQ,
+                                    clone.lookup(first.getIndices()[axis]),
+                                    indices[axis]));
+    if (condition)
       adjoint = emit.select(condition, *adjoint, Value());
     return *adjoint;
   };
@@ -392,10 +401,17 @@ LogicalResult autodiff::buildBodyAdjoints(AdjointBuilder &emit,
     for (const ReadGroup &group : groupReads(problem, input)) {
       if (!groupReachesYield(problem, group))
         continue;
-      bool canGather = group.isAffine && !group.isClamped;
-      FailureOr<Value> part = canGather
-                                  ? gatherAdjoint(emit, problem, group, type)
-                                  : scatterAdjoint(emit, problem, group, type);
+      ReadInversion inversion =
+          invertRead(group.affine, type.getShape(), problem.extents,
+                     problem.numParallel, emit.builder.getContext());
+      // A gather is turned round too where its other axes determine the whole
+      // iteration, as in x[i, label[i]]: then each element is looked at once.
+      bool isDetermined =
+          llvm::all_of(inversion.freeExtents, [](int64_t n) { return n == 1; });
+      bool canGather = !group.isClamped && (group.isAffine || isDetermined);
+      FailureOr<Value> part =
+          canGather ? gatherAdjoint(emit, problem, group, type, inversion)
+                    : scatterAdjoint(emit, problem, group, type);
       if (failed(part))
         return failure();
       parts.push_back(*part);

@@ -166,8 +166,8 @@ struct Differentiate
       scaleRule(getOperation(), name, value);
     }
     int64_t count = 0;
-    if (failed(differentiateCounting(getOperation(), /*keepStops=*/false,
-                                     count)))
+    if (failed(
+            differentiateCounting(getOperation(), /*keepStops=*/false, count)))
       return signalPassFailure();
     numGradients += count;
   }

@@ -309,10 +309,13 @@ ReadInversion tdsl::autodiff::invertRead(ArrayRef<AffineExpr> indices,
   unsigned numElement = shape.size();
   SmallVector<AffineExpr> shifted;
   for (AffineExpr index : indices)
-    shifted.push_back(index.shiftDims(extents.size(), numElement));
+    shifted.push_back(index ? index.shiftDims(extents.size(), numElement)
+                            : AffineExpr());
   // Bare indices first: they are solved exactly.
   SmallVector<unsigned> later;
   for (auto [axis, index] : llvm::enumerate(shifted)) {
+    if (!index)
+      continue;
     if (isa<AffineDimExpr>(index))
       eliminator.solveAxis(axis, index);
     else

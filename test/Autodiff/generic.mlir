@@ -90,6 +90,28 @@ func.func @gather(%t: tensor<100x8xf16>, %ids: tensor<4xi32>) -> tensor<100x8xf1
 
 // -----
 
+// Where the other axes determine the iteration, a gather is turned round too: the label of a row is compared with the place.
+// CHECK-LABEL: func.func @label
+// CHECK-NOT: tds.scatter
+// CHECK: tds.generic (%[[I:.*]], %[[K:.*]]) in (4, 10) : tensor<4x10xf32> {
+// CHECK: %[[ID:.*]] = tds.read %{{.*}}[%[[I]]] : tensor<4xi32>
+// CHECK: %[[AT:.*]] = tds.cast %[[ID]] : i32 to index
+// CHECK: %[[IS:.*]] = tds.compare eq %{{.*}}, %{{.*}} : index
+// CHECK: tds.select %[[IS]]
+func.func @label(%x: tensor<4x10xf32>, %ids: tensor<4xi32>) -> tensor<4x10xf32> {
+  %e = tds.generic (%i) in (4) : tensor<4xf32> {
+    %id = tds.read %ids[%i] : tensor<4xi32>
+    %at = tds.cast %id : i32 to index
+    %v = tds.read %x[%i, %at] guard 0.0 : f32 : tensor<4x10xf32>
+    tds.yield %v : f32
+  }
+  %l = tds.reduce sum %e axes [0] : tensor<4xf32> to tensor<f32>
+  %d = tds.gradient %l wrt %x : tensor<f32> wrt tensor<4x10xf32>
+  return %d : tensor<4x10xf32>
+}
+
+// -----
+
 // The adjoint of a scatter is a gather.
 // CHECK-LABEL: func.func @scatter
 // CHECK-SAME: %[[V:.*]]: tensor<4xf32>, %[[IDS:.*]]: tensor<4xi32>, %[[W:.*]]: tensor<9xf32>

@@ -384,6 +384,18 @@ void Builder::gathers() {
           table.type + "\n    %w = tds.read %v[%i, %k] : " + values.type +
           "\n    %m = tds.mul %e, %w : f32\n    tds.yield %m : f32\n  }",
       {4}, {table, values});
+  std::string label = "    %id = tds.read %ids[%i] : " + ids +
+                      "\n    %at = tds.cast %id : i32 to index\n";
+  add("tds.generic", "label", {values, {"ids", ids}},
+      "  %y = tds.generic (%i) in (6) : " + tensorOf({6}) + " {\n" + label +
+          "    %e = tds.read %v[%i, %at] guard 0.0 : f32 : " + values.type +
+          "\n    %s = tds.exp %e : f32\n    tds.yield %s : f32\n  }",
+      {6}, {values});
+  add("tds.generic", "labels summed", {values, {"ids", ids}},
+      "  %y = tds.generic () in () sum (%i) in (6) : tensor<f32> {\n" + label +
+          "    %e = tds.read %v[%i, %at] guard 0.0 : f32 : " + values.type +
+          "\n    %s = tds.sin %e : f32\n    tds.yield %s : f32\n  }",
+      {}, {values});
   add("tds.scatter", "scatter", {values, {"ids", ids}},
       "  %y = tds.scatter (%i, %k) in (6, 4) : " + tensorOf({9, 4}) + " {\n" +
           index + "    %e = tds.read %v[%i, %k] : " + values.type +
