@@ -151,6 +151,35 @@ TEST(Checkpoint, TakesForeignWeights) {
             std::string::npos);
 }
 
+TEST(Checkpoint, TransposesMatrices) {
+  toy::TemporaryFolder folder;
+  nlohmann::json manifest = toy::manifest();
+  manifest["variables"][0]["shape"] = {1, 4}; // net.w, the same bytes
+  auto module = Module::load(
+      Container::fromMemory(toy::packSo(manifest.dump()), "toy.so"),
+      openDevice("cpu", 1), 3, 0);
+  std::string path = folder.path("f.safetensors");
+  writeSafetensors(path, {},
+                   {{"t", tensor(ElementType::F16, {4, 1},
+                                 toy::bytesOf<uint16_t>(
+                                     {0x3c00, 0x4000, 0x4200, 0x4400}))}});
+  std::string map = folder.write("map.txt", "net.w = t transpose\n");
+  initializeFrom(*module, path, map, "net.b");
+  EXPECT_EQ(floats(*module, "net.w"), (std::vector<float>{1, 2, 3, 4}));
+
+  manifest["variables"][0]["shape"] = {2, 2};
+  module = Module::load(
+      Container::fromMemory(toy::packSo(manifest.dump()), "toy.so"),
+      openDevice("cpu", 1), 3, 0);
+  writeSafetensors(path, {},
+                   {{"t", tensor(ElementType::F32, {2, 2},
+                                 toy::bytesOf<float>({1, 2, 3, 4}))}});
+  initializeFrom(*module, path, map, "net.b");
+  EXPECT_EQ(floats(*module, "net.w"), (std::vector<float>{1, 3, 2, 4}));
+  initializeFrom(*module, path, folder.write("m.txt", "net.w = t"), "net.b");
+  EXPECT_EQ(floats(*module, "net.w"), (std::vector<float>{1, 2, 3, 4}));
+}
+
 TEST(Checkpoint, AllowsMissingByGlob) {
   toy::TemporaryFolder folder;
   auto module = toyModule(3);

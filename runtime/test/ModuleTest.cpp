@@ -236,6 +236,18 @@ TEST(Module, RefusesAnEditedManifest) {
   EXPECT_NE(text.find("another manifest"), std::string::npos) << text;
 }
 
+TEST(Module, LoadsDifferentProgramsAtOnce) {
+  std::vector<tds::Module> modules;
+  for (int64_t extra = 0; extra < 3; ++extra) {
+    nlohmann::json manifest = toy::manifest();
+    manifest["producer"] = "variant " + std::to_string(extra);
+    std::string bytes = toy::packSo(manifest.dump());
+    modules.push_back(tds::Module::load(bytes.data(), bytes.size(), "toy.so",
+                                        tds::Device::open("cpu", 1), extra));
+  }
+  EXPECT_EQ(modules[2].read("tds.seed").scalar<int64_t>(), 2);
+}
+
 TEST(Device, SaysWhy) {
   tds::Device device = tds::Device::best(3);
   EXPECT_FALSE(device.reason().empty());

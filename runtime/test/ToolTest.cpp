@@ -169,6 +169,10 @@ TEST_F(Tool, ExitCodes) {
       << missing.text;
   EXPECT_EQ(run({"train", artifact, "--data", data, "--set", "lr=fast"}).code,
             2);
+  EXPECT_EQ(run({"train", artifact, "--data", data, "--set", "lrr=1",
+                 "--eval-entry", "evaluate", "--eval-data", data})
+                .code,
+            2);
   EXPECT_EQ(run({"info", folder.path("none.so")}).code, 1);
   EXPECT_EQ(run({"info", folder.path("x.npy")}).code, 1);
   Outcome device =

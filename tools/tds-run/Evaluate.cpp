@@ -77,10 +77,8 @@ std::string elementText(const NamedArray &array, size_t index) {
 /// in 64 bits, floats in double, weighted.
 struct Sweep::State {
   State(const tds::Entry &entry, const std::string &data,
-        const std::vector<std::string> &set, bool strict,
-        const tds_loader_options &options)
-      : entry(entry), fixed(entry, set, data, strict),
-        loader(entry, data, options) {}
+        const std::vector<std::string> &set, const tds_loader_options &options)
+      : entry(entry), fixed(entry, set, data), loader(entry, data, options) {}
 
   tds::Entry entry;
   FixedInputs fixed;
@@ -101,10 +99,8 @@ static tds_loader_options evalOptions() {
 }
 
 Sweep::Sweep(const tds::Entry &entry, const std::string &data,
-             const std::vector<std::string> &set, bool strictSet,
-             bool gatherRows)
-    : state(
-          std::make_unique<State>(entry, data, set, strictSet, evalOptions())) {
+             const std::vector<std::string> &set, bool gatherRows)
+    : state(std::make_unique<State>(entry, data, set, evalOptions())) {
   state->gatherRows = gatherRows;
 }
 
@@ -244,7 +240,8 @@ int evaluate(const Options &options) {
   tds::Device device = openDevice(options);
   tds::Module module = loadModule(options, device);
   tds::Entry entry = module.entry(options.entry);
-  Sweep sweep(entry, options.data, options.set, true, false);
+  checkSetNames(options.set, {entry});
+  Sweep sweep(entry, options.data, options.set, false);
   if (!sweep.run()) {
     std::fprintf(stderr, "interrupted\n");
     return interruptedExitCode;

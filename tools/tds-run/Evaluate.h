@@ -17,7 +17,7 @@ namespace tdsrun {
 class Sweep {
 public:
   Sweep(const tds::Entry &entry, const std::string &data,
-        const std::vector<std::string> &set, bool strictSet, bool gatherRows);
+        const std::vector<std::string> &set, bool gatherRows);
   ~Sweep();
 
   /// False when it was interrupted.

@@ -74,26 +74,51 @@ static tds::Tensor parseScalar(const tds::Port &port, const std::string &text) {
   }
 }
 
-FixedInputs::FixedInputs(const tds::Entry &entry,
-                         const std::vector<std::string> &set,
-                         const std::string &data, bool strict)
-    : values(entry.inputs().size()) {
-  const std::vector<tds::Port> &ports = entry.inputs();
-  for (const std::string &option : set) {
+/// The pairs of all --set options.
+static std::vector<std::pair<std::string, std::string>>
+pairsOf(const std::vector<std::string> &set) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const std::string &option : set)
     for (const std::string &pair : split(option, ',')) {
       size_t equals = pair.find('=');
       if (equals == std::string::npos)
         throw UsageError("--set " + pair + ": write name=value");
-      std::string name = pair.substr(0, equals);
-      size_t i = 0;
-      while (i < ports.size() && ports[i].name != name)
-        ++i;
-      if (i < ports.size() && ports[i].shape.empty())
-        values[i] = parseScalar(ports[i], pair.substr(equals + 1));
-      else if (strict)
-        throw UsageError("--set " + pair + ": entry '" + entry.name() +
-                         "' has no scalar input '" + name + "'");
+      pairs.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
     }
+  return pairs;
+}
+
+/// The index of a scalar input, or the number of inputs.
+static size_t findScalar(const tds::Entry &entry, const std::string &name) {
+  const std::vector<tds::Port> &ports = entry.inputs();
+  size_t i = 0;
+  while (i < ports.size() && (ports[i].name != name || !ports[i].shape.empty()))
+    ++i;
+  return i;
+}
+
+void checkSetNames(const std::vector<std::string> &set,
+                   const std::vector<tds::Entry> &entries) {
+  for (const auto &[name, value] : pairsOf(set)) {
+    bool known = false;
+    for (const tds::Entry &entry : entries)
+      known |= findScalar(entry, name) < entry.inputs().size();
+    if (!known)
+      throw UsageError("--set " + name + "=" + value + ": entry '" +
+                       entries[0].name() + "' has no scalar input '" + name +
+                       "'");
+  }
+}
+
+FixedInputs::FixedInputs(const tds::Entry &entry,
+                         const std::vector<std::string> &set,
+                         const std::string &data)
+    : values(entry.inputs().size()) {
+  const std::vector<tds::Port> &ports = entry.inputs();
+  for (const auto &[name, value] : pairsOf(set)) {
+    size_t i = findScalar(entry, name);
+    if (i < ports.size())
+      values[i] = parseScalar(ports[i], value);
   }
   for (size_t i = 0; i < ports.size(); ++i) {
     bool bound = false;

@@ -11,11 +11,10 @@ namespace tdsrun {
 /// The inputs of an entry that no file is bound to.
 class FixedInputs {
 public:
-  /// Parses `name=value` pairs. With `strict`, a name that is no scalar input
-  /// of the entry is an error; without, it is left to another entry. Inputs
+  /// Takes from `name=value` pairs what is a scalar input of the entry. Inputs
   /// that have neither file (in `data`), value nor default are an error.
   FixedInputs(const tds::Entry &entry, const std::vector<std::string> &set,
-              const std::string &data, bool strict);
+              const std::string &data);
 
   /// Puts the values into what a loader gave.
   void apply(std::vector<tds_tensor> &inputs) const;
@@ -23,6 +22,10 @@ public:
 private:
   std::vector<tds::Tensor> values; ///< by input; data is null where not given
 };
+
+/// Every name in `set` must be a scalar input of one of the entries.
+void checkSetNames(const std::vector<std::string> &set,
+                   const std::vector<tds::Entry> &entries);
 
 } // namespace tdsrun
 

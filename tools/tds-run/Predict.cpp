@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Evaluate.h"
+#include "Inputs.h"
 
 #include <cstdio>
 
@@ -24,7 +25,8 @@ int predict(const Options &options) {
     throw UsageError("entry '" + options.entry + "' has " +
                      std::to_string(entry.results().size()) +
                      " results; give -o a name that ends in .npz");
-  Sweep sweep(entry, options.data, options.set, true, true);
+  checkSetNames(options.set, {entry});
+  Sweep sweep(entry, options.data, options.set, true);
   if (!sweep.run()) {
     std::fprintf(stderr, "interrupted; %s is as it was\n",
                  options.output.c_str());

@@ -74,8 +74,7 @@ public:
   Training(const Options &options, tds::Module module)
       : options(options), module(std::move(module)),
         entry(this->module.entry(options.entry)),
-        fixed(entry, options.set, options.data, options.evalEntry.empty()),
-        scalars(entry) {
+        fixed(entry, options.set, options.data), scalars(entry) {
     if (!entry.isStep())
       throw UsageError("entry '" + options.entry +
                        "' is a function, which trains nothing; name a step "
@@ -102,10 +101,13 @@ public:
     if (options.steps)
       total = std::min(total, options.steps);
     epochCount = (total + batches - 1) / batches;
-    if (!options.evalEntry.empty())
-      sweep =
-          std::make_unique<Sweep>(this->module.entry(options.evalEntry),
-                                  options.evalData, options.set, false, false);
+    std::vector<tds::Entry> entries = {entry};
+    if (!options.evalEntry.empty()) {
+      entries.push_back(this->module.entry(options.evalEntry));
+      sweep = std::make_unique<Sweep>(entries[1], options.evalData, options.set,
+                                      false);
+    }
+    checkSetNames(options.set, entries);
     metrics = std::make_unique<Metrics>(options.metrics, resumed, firstStep);
   }
 

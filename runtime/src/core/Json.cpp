@@ -53,7 +53,7 @@ JsonCursor JsonCursor::get(const char *key) const {
   std::string childPath = path.empty() ? key : path + "." + key;
   if (found == value->end())
     fail(TDS_BAD_DATA, *where, ": ", childPath,
-         " is missing; the file is damaged or was not written by tdslc");
+         " is missing; the file is damaged");
   return JsonCursor(*found, *where, std::move(childPath));
 }
 

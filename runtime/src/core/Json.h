@@ -48,7 +48,7 @@ public:
 
   template <typename... Args> [[noreturn]] void bad(const Args &...args) const {
     fail(TDS_BAD_DATA, *where, ": ", path.empty() ? "the document" : path, " ",
-         args..., "; the file is damaged or was not written by tdslc");
+         args..., "; the file is damaged");
   }
 
 private:

@@ -63,41 +63,54 @@ private:
 class SharedObject {
 public:
   SharedObject(const std::string &image, const std::string &name) {
-    int file = memfd_create("tds-program", MFD_CLOEXEC);
+    file = memfd_create("tds-program", MFD_CLOEXEC);
     if (file < 0)
       fail(TDS_OUT_OF_MEMORY, name, ": cannot be copied into memory (",
            std::strerror(errno), ")");
-    size_t done = 0;
-    while (done < image.size()) {
-      ssize_t put = ::write(file, image.data() + done, image.size() - done);
-      if (put < 0 && errno == EINTR)
-        continue;
-      if (put <= 0) {
-        ::close(file);
-        fail(TDS_OUT_OF_MEMORY, name, ": cannot be copied into memory (",
-             std::strerror(errno), ")");
-      }
-      done += static_cast<size_t>(put);
+    try {
+      fill(image, name);
+      open(name);
+    } catch (...) {
+      ::close(file);
+      throw;
     }
-    std::string path = cat("/proc/self/fd/", file);
-    handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    const char *error = handle ? nullptr : dlerror();
-    ::close(file);
-    if (!handle)
-      fail(TDS_BAD_DATA, name, ": its native code cannot be loaded (",
-           printable(error ? error : "no reason given", 200),
-           "); compile it again on this system");
   }
   ~SharedObject() {
-    if (handle)
-      dlclose(handle);
+    dlclose(handle);
+    ::close(file);
   }
   SharedObject(const SharedObject &) = delete;
   SharedObject &operator=(const SharedObject &) = delete;
   void *find(const char *symbol) const { return dlsym(handle, symbol); }
 
 private:
+  void fill(const std::string &image, const std::string &name) {
+    size_t done = 0;
+    while (done < image.size()) {
+      ssize_t put = ::write(file, image.data() + done, image.size() - done);
+      if (put < 0 && errno == EINTR)
+        continue;
+      if (put <= 0)
+        fail(TDS_OUT_OF_MEMORY, name, ": cannot be copied into memory (",
+             std::strerror(errno), ")");
+      done += static_cast<size_t>(put);
+    }
+  }
+
+  void open(const std::string &name) {
+    handle = dlopen(cat("/proc/self/fd/", file).c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle)
+      return;
+    const char *error = dlerror();
+    fail(TDS_BAD_DATA, name, ": its native code cannot be loaded (",
+         printable(error ? error : "no reason given", 200),
+         "); compile it again on this system");
+  }
+
   void *handle = nullptr;
+  /// Open as long as the object is loaded: dlopen takes two objects of one
+  /// path for the same, and the path is made of this number.
+  int file = -1;
 };
 
 struct Step {

@@ -60,8 +60,16 @@ Loader::Loader(const EntryPlan &entry, const std::string &bindingText,
   if (options.mode == TDS_LOADER_EVAL)
     checkPadding();
 
-  int32_t prefetch = options.prefetch <= 0 ? 4 : std::min(options.prefetch, 64);
-  pool.resize(static_cast<size_t>(prefetch) + 1); // one of them is lent
+  uint64_t batchBytes = 1;
+  for (const Port &port : entry.inputs)
+    batchBytes += port.bytes;
+  // What was not asked for shall not take much memory either.
+  constexpr uint64_t usualPrefetch = 4, usualBytes = uint64_t(256) << 20;
+  uint64_t prefetch =
+      options.prefetch > 0
+          ? std::min(options.prefetch, 64)
+          : std::clamp<uint64_t>(usualBytes / batchBytes, 1, usualPrefetch);
+  pool.resize(prefetch + 1); // one of them is lent
   for (Batch &batch : pool) {
     for (size_t i = 0; i < entry.inputs.size(); ++i) {
       const Port &port = entry.inputs[i];
