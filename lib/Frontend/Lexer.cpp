@@ -191,6 +191,7 @@ Token Lexer::lexNumber(const char *start) {
     problem = "`_` stands between digits only";
   }
   if (problem) {
+    lastError = loc(start);
     StringRef text(start, std::min<size_t>(pos - start, 40));
     diags.report(Diag::BadNumber, {loc(start), loc(pos)}) << text << problem;
     // The value is unknown, the place of a number is not.
@@ -215,7 +216,7 @@ Token Lexer::lexString(const char *start) {
   if (closed)
     ++pos;
   else
-    diags.report(Diag::BadString, {loc(start), loc(pos)});
+    diags.report(Diag::BadString, {loc(start), loc(pos)}), lastError = loc(start);
   char *copy = arena.Allocate<char>(value.size());
   std::copy(value.begin(), value.end(), copy);
   Token token = make(Tok::String, start);
@@ -225,6 +226,7 @@ Token Lexer::lexString(const char *start) {
 
 void Lexer::lexBadCharacter(const char *start) {
   // A run of bad characters is one mistake.
+  lastError = loc(start);
   unsigned length = std::max(1u, sequenceLength(start, end));
   pos = start + length;
   auto isBad = [](char c) {

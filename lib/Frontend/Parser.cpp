@@ -48,6 +48,12 @@ bool Parser::accept(Tok kind) {
 //===----------------------------------------------------------------------===//
 
 DiagBuilder Parser::error(Diag kind, SourceRange range) {
+  // What follows a bad character on its line is most likely no mistake.
+  SourceLoc bad = lexer.getLastError();
+  if (bad.isValid() && kind != Diag::TooDeep &&
+      sources.getLineColumn(bad).line ==
+          sources.getLineColumn(range.begin).line)
+    silent = true;
   DiagBuilder builder(silent || aborted ? nullptr : &diags, kind, range);
   silent = true;
   return builder;

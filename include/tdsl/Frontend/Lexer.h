@@ -23,6 +23,9 @@ public:
 
   Token next();
 
+  /// Where the last bad character or token was reported.
+  SourceLoc getLastError() const { return lastError; }
+
 private:
   SourceLoc loc(const char *p) const;
   Token make(Tok kind, const char *start);
@@ -40,6 +43,7 @@ private:
   bool sawNewline = true;
   llvm::StringRef doc;
   unsigned numBadCharacters = 0;
+  SourceLoc lastError;
 };
 
 /// Checks that `text` is UTF-8; returns the offset of the first bad byte or

@@ -529,8 +529,7 @@ Val Checker::inlineCall(const CallTarget &target, Frame &callee,
   for (size_t i = 0; i < args.size(); ++i)
     if (args[i].kind == Val::Tensor || args[i].kind == Val::Record)
       frame->bind(target.fn->params[i].name.name, args[i]);
-  llvm::SmallVector<std::optional<Elem>, 4> elems;
-  Val result = runBlock(target.fn->body, resultExpectation(target.fn, elems));
+  Val result = runBody(target.fn);
   Val out;
   bool good = finishResult(target.fn, result, out);
   frame->pop();
@@ -599,8 +598,7 @@ Instantiation *Checker::instantiate(const CallTarget &target, Frame &callee,
     val.origin = param.name.range;
     frame->bind(param.name.name, val);
   }
-  llvm::SmallVector<std::optional<Elem>, 4> elems;
-  Val result = runBlock(fn->body, resultExpectation(fn, elems));
+  Val result = runBody(fn);
   if (!finishResult(fn, result, inst->result))
     inst->failed = true;
   frame->pop();
@@ -703,22 +701,25 @@ Val Checker::emitCall(const CallTarget &target, Instantiation *inst,
 // Results
 //===----------------------------------------------------------------------===//
 
-Expect
-Checker::resultExpectation(const ast::FnDecl *fn,
-                           llvm::SmallVectorImpl<std::optional<Elem>> &elems) {
+/// Runs the body of a function; its last expression knows what is declared.
+Val Checker::runBody(const ast::FnDecl *fn) {
   Expect expect;
+  llvm::SmallVector<std::optional<Elem>, 4> elems;
   for (const ast::ResultType &result : fn->results)
     elems.push_back(resolveElem(result.type, false));
   expect.tuple = elems;
-  if (elems.size() != 1)
-    return expect;
-  expect.elem = elems.front();
-  bool known = expect.elem.has_value();
-  for (const ast::ShapeItem &item : fn->results[0].type->shape)
-    known &= item.kind != ast::ShapeItem::Infer;
-  if (known)
-    expect.type = resolveType(fn->results[0].type);
-  return expect;
+  if (elems.size() == 1) {
+    expect.elem = elems.front();
+    bool known = expect.elem.has_value();
+    for (const ast::ShapeItem &item : fn->results[0].type->shape)
+      known &= item.kind != ast::ShapeItem::Infer;
+    if (known) {
+      expect.type = resolveType(fn->results[0].type);
+      if (!expect.type)
+        return Val();
+    }
+  }
+  return runBlock(fn->body, expect);
 }
 
 /// Checks one result against its declared type.

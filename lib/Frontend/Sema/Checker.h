@@ -247,8 +247,7 @@ private:
                              unsigned siteBase, Range range);
   Val emitCall(const CallTarget &target, Instantiation *inst,
                llvm::ArrayRef<Val> args, Range range);
-  Expect resultExpectation(const ast::FnDecl *fn,
-                           llvm::SmallVectorImpl<std::optional<Elem>> &elems);
+  Val runBody(const ast::FnDecl *fn);
   bool finishResult(const ast::FnDecl *fn, Val result, Val &out);
   bool finishOne(const ast::ResultType &declared, const Val &val, Range range,
                  Val &out);

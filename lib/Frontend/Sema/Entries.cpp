@@ -263,7 +263,6 @@ void Checker::buildEntry(const ast::FnDecl *fn) {
     good &= addInput(state, fn, param);
   active.push_back({fn, nullptr, fn->name.range});
   if (good) {
-    llvm::SmallVector<std::optional<Elem>, 4> elems;
     bool resultsGood = true;
     for (const ast::ResultType &result : fn->results)
       if (isClassWord(result.type->elem.name)) {
@@ -271,7 +270,7 @@ void Checker::buildEntry(const ast::FnDecl *fn) {
             << sources.getText(result.type->range);
         resultsGood = false;
       }
-    Val result = runBlock(fn->body, resultExpectation(fn, elems));
+    Val result = runBody(fn);
     Val finished;
     if (resultsGood && finishResult(fn, result, finished)) {
       ArrayRef<Val> results = finished;

@@ -182,9 +182,10 @@ void NameWalk::visitParams(ArrayRef<ast::ParamDecl> params, bool infers,
 
 void NameWalk::visit(const ast::FnDecl *fn, bool inOptimizer) {
   size_t at = mark();
-  visitParams(fn->params, fn->fnKind == ast::FnKind::Plain, !inOptimizer);
+  // Sizes that an entry leaves open are reported with its types.
+  visitParams(fn->params, true, !inOptimizer);
   for (const ast::ResultType &result : fn->results) {
-    visitType(result.type, fn->fnKind == ast::FnKind::Plain);
+    visitType(result.type, true);
     for (const ast::ShapeItem &item : result.type->shape)
       if (item.kind == ast::ShapeItem::Size)
         visit(item.size);

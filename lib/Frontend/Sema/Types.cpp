@@ -77,19 +77,24 @@ std::optional<Elem> Checker::resolveElem(const ast::TypeExpr *type,
 
 /// A compile-time integer.
 std::optional<int64_t> Checker::evalSize(const ast::Expr *e) {
-  bool reportedBefore = diags.hasErrors();
   Val val = elab(e);
   if (val.kind == Val::Dim)
     return val.number;
   if (val.kind == Val::Number && typed::isInt(val.scalar->elem))
     return val.scalar->integer;
-  (void)reportedBefore;
-  if (!val.isError()) {
-    auto d = report(Diag::NotASize, e->range);
-    if (val.kind == Val::Tensor || val.kind == Val::Variable)
-      d.note("sizes are known when the program is compiled: `dim` names, "
-             "sizes of types and numbers");
+  if (val.isError())
+    return std::nullopt;
+  if (val.kind == Val::Index) {
+    report(Diag::IndexOutside, e->range)
+            .note("a range is a size; for a triangle write `sum[j](if j < i "
+                  "then … else 0)`")
+        << (val.indexVar ? val.indexVar->name : sources.getText(e->range));
+    return std::nullopt;
   }
+  auto d = report(Diag::NotASize, e->range);
+  if (val.kind == Val::Tensor || val.kind == Val::Variable)
+    d.note("sizes are known when the program is compiled: `dim` names, sizes "
+           "of types and numbers");
   return std::nullopt;
 }
 
