@@ -8,7 +8,10 @@
 #include "ReadInversion.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/MathExtras.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace tdsl::autodiff;
@@ -16,6 +19,16 @@ using namespace tdsl::autodiff;
 //===----------------------------------------------------------------------===//
 // Bounds and linear forms
 //===----------------------------------------------------------------------===//
+
+using Bounds = std::optional<std::pair<int64_t, int64_t>>;
+
+/// Bounds from both ends, or nothing where one of them overflowed.
+static Bounds makeBounds(std::optional<int64_t> low,
+                         std::optional<int64_t> high) {
+  if (!low || !high)
+    return std::nullopt;
+  return std::pair(std::min(*low, *high), std::max(*low, *high));
+}
 
 std::optional<std::pair<int64_t, int64_t>>
 tdsl::autodiff::getBounds(AffineExpr expr, ArrayRef<int64_t> extents) {
@@ -30,36 +43,31 @@ tdsl::autodiff::getBounds(AffineExpr expr, ArrayRef<int64_t> extents) {
   auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
   if (!binary)
     return std::nullopt;
-  auto lhs = getBounds(binary.getLHS(), extents),
-       rhs = getBounds(binary.getRHS(), extents);
+  Bounds lhs = getBounds(binary.getLHS(), extents);
+  Bounds rhs = getBounds(binary.getRHS(), extents);
   if (!lhs || !rhs)
     return std::nullopt;
-  bool isConstant = rhs->first == rhs->second;
+  auto [low, high] = *lhs;
+  if (expr.getKind() == AffineExprKind::Add)
+    return makeBounds(llvm::checkedAdd(low, rhs->first),
+                      llvm::checkedAdd(high, rhs->second));
+  if (rhs->first != rhs->second)
+    return std::nullopt;
   int64_t c = rhs->first;
+  if (expr.getKind() == AffineExprKind::Mul)
+    return makeBounds(llvm::checkedMul(low, c), llvm::checkedMul(high, c));
+  if (c <= 0)
+    return std::nullopt;
   switch (expr.getKind()) {
-  case AffineExprKind::Add:
-    return std::pair(lhs->first + rhs->first, lhs->second + rhs->second);
-  case AffineExprKind::Mul:
-    if (!isConstant)
-      return std::nullopt;
-    return c >= 0 ? std::pair(lhs->first * c, lhs->second * c)
-                  : std::pair(lhs->second * c, lhs->first * c);
   case AffineExprKind::FloorDiv:
-    if (!isConstant || c <= 0)
-      return std::nullopt;
-    return std::pair(llvm::divideFloorSigned(lhs->first, c),
-                     llvm::divideFloorSigned(lhs->second, c));
+    return std::pair(llvm::divideFloorSigned(low, c),
+                     llvm::divideFloorSigned(high, c));
   case AffineExprKind::CeilDiv:
-    if (!isConstant || c <= 0)
-      return std::nullopt;
-    return std::pair(llvm::divideCeilSigned(lhs->first, c),
-                     llvm::divideCeilSigned(lhs->second, c));
+    return std::pair(llvm::divideCeilSigned(low, c),
+                     llvm::divideCeilSigned(high, c));
   case AffineExprKind::Mod:
-    if (!isConstant || c <= 0)
-      return std::nullopt;
-    if (llvm::divideFloorSigned(lhs->first, c) ==
-        llvm::divideFloorSigned(lhs->second, c))
-      return std::pair(llvm::mod(lhs->first, c), llvm::mod(lhs->second, c));
+    if (llvm::divideFloorSigned(low, c) == llvm::divideFloorSigned(high, c))
+      return std::pair(llvm::mod(low, c), llvm::mod(high, c));
     return std::pair(int64_t(0), c - 1);
   default:
     return std::nullopt;
@@ -92,21 +100,35 @@ static std::optional<LinearForm> getLinearForm(AffineExpr expr,
        rhs = getLinearForm(binary.getRHS(), numDims);
   if (!lhs || !rhs)
     return std::nullopt;
+  // Coefficients that overflow, or cannot be negated, make no linear form.
+  auto combine = [&](auto operation) {
+    for (unsigned i = 0; i <= numDims; ++i) {
+      std::optional<int64_t> value =
+          i < numDims ? operation(lhs->coefficients[i], rhs->coefficients[i])
+                      : operation(lhs->constant, rhs->constant);
+      if (!value || *value == std::numeric_limits<int64_t>::min())
+        return false;
+      (i < numDims ? form.coefficients[i] : form.constant) = *value;
+    }
+    return true;
+  };
+  auto isConstant = [](const LinearForm &linear) {
+    return llvm::all_of(linear.coefficients, [](int64_t c) { return c == 0; });
+  };
   if (expr.getKind() == AffineExprKind::Add) {
-    for (unsigned i = 0; i < numDims; ++i)
-      form.coefficients[i] = lhs->coefficients[i] + rhs->coefficients[i];
-    form.constant = lhs->constant + rhs->constant;
+    if (!combine([](int64_t a, int64_t b) { return llvm::checkedAdd(a, b); }))
+      return std::nullopt;
     return form;
   }
   if (expr.getKind() != AffineExprKind::Mul)
     return std::nullopt;
-  if (llvm::any_of(rhs->coefficients, [](int64_t c) { return c != 0; }))
+  if (!isConstant(*rhs))
     std::swap(lhs, rhs);
-  if (llvm::any_of(rhs->coefficients, [](int64_t c) { return c != 0; }))
+  if (!isConstant(*rhs))
     return std::nullopt;
-  for (unsigned i = 0; i < numDims; ++i)
-    form.coefficients[i] = lhs->coefficients[i] * rhs->constant;
-  form.constant = lhs->constant * rhs->constant;
+  int64_t factor = rhs->constant;
+  if (!combine([&](int64_t a, int64_t) { return llvm::checkedMul(a, factor); }))
+    return std::nullopt;
   return form;
 }
 

@@ -192,7 +192,7 @@ unsigned autodiff::localizeFault(ModuleOp module, StringRef name,
   program->removeAttr(attr::kEntry);
   program.setPublic();
   SmallVector<Value> values;
-  SmallVector<Operation *> operations, originals;
+  SmallVector<Operation *> originals;
   DenseMap<Operation *, SmallVector<unsigned>> positions;
   for (auto [op, original] :
        llvm::zip(*target->getBlock(), *gradient->getBlock())) {
