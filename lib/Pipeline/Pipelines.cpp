@@ -15,14 +15,21 @@
 #include "tdsl/Target/CPU/CompileCPU.h"
 #include "tdsl/Transforms/Passes.h"
 
+#include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 using namespace tdsl;
 
+namespace tdsl {
+#define GEN_PASS_REGISTRATION
+#include "tdsl/Pipeline/Passes.h.inc"
+} // namespace tdsl
+
 void tdsl::registerAllDialects(DialectRegistry &registry) {
   registry.insert<tds::TDSDialect, plan::PlanDialect, func::FuncDialect>();
+  func::registerInlinerExtension(registry);
   autodiff::registerAutodiffModels(registry);
   cpu::registerCPUTarget(registry);
 }
@@ -33,6 +40,7 @@ void tdsl::registerAllPasses() {
   autodiff::registerAutodiffPasses();
   registerFusionPasses();
   registerTDSLPlanningPasses();
+  registerTDSLPipelinePasses();
 }
 
 void tdsl::buildDifferentiationPipeline(OpPassManager &manager, const PipelineOptions &options) {
@@ -50,10 +58,13 @@ void tdsl::buildDifferentiationPipeline(OpPassManager &manager, const PipelineOp
   manager.addPass(createSymbolDCEPass());
 }
 
-void tdsl::buildKernelPipeline(OpPassManager &manager, const PipelineOptions &options) {
+void tdsl::buildKernelPipeline(OpPassManager &manager, const PipelineOptions &options, StringRef target) {
   FusionOptions fusion;
   fusion.fuse = options.fusion;
   buildFusionPipeline(manager, fusion);
+  SelectSchedulePassOptions schedule;
+  schedule.target = target.str();
+  manager.addPass(createSelectSchedulePass(schedule));
 }
 
 void tdsl::buildPlanningPipeline(OpPassManager &manager) { manager.addPass(createPlanPass()); }

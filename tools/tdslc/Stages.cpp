@@ -87,22 +87,8 @@ OwningOpRef<ModuleOp> tdslc::makeKernels(Program &program, const Options &option
   PipelineOptions pipeline;
   pipeline.fusion = options.fusion;
   PassManager passes(&program.context, ModuleOp::getOperationName());
-  buildKernelPipeline(passes, pipeline);
+  buildKernelPipeline(passes, pipeline, target.arch);
   if (failed(passes.run(*module)))
-    return {};
-  WalkResult scheduled = module->walk([&](tds::KernelOp kernel) {
-    if (!target.isCPU) {
-      kernel->setAttr("schedule", gpu::selectSchedule(kernel));
-      return WalkResult::advance();
-    }
-    auto cpuTarget = cpu::CPUTarget::get(target.arch);
-    if (!cpuTarget) {
-      llvm::consumeError(cpuTarget.takeError());
-      return WalkResult::interrupt();
-    }
-    return failed(cpu::selectSchedule(kernel, *cpuTarget)) ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  if (scheduled.wasInterrupted())
     return {};
   return module;
 }

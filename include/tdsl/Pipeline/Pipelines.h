@@ -12,6 +12,9 @@
 
 namespace tdsl {
 
+#define GEN_PASS_DECL
+#include "tdsl/Pipeline/Passes.h.inc"
+
 /// The options of all pipelines; drivers fill it, passes never read global state.
 struct PipelineOptions {
   bool fusion = true;        ///< join operations into kernels
@@ -27,8 +30,8 @@ void registerAllPasses();
 /// From what the front end emits to differentiated, cleaned up tds functions.
 void buildDifferentiationPipeline(mlir::OpPassManager &manager, const PipelineOptions &options);
 
-/// From differentiated functions to `tds.kernel`s.
-void buildKernelPipeline(mlir::OpPassManager &manager, const PipelineOptions &options);
+/// From differentiated functions to `tds.kernel`s with the schedules of a target: a CPU level or a GPU architecture.
+void buildKernelPipeline(mlir::OpPassManager &manager, const PipelineOptions &options, llvm::StringRef target);
 
 /// From kernels with schedules to a plan.
 void buildPlanningPipeline(mlir::OpPassManager &manager);

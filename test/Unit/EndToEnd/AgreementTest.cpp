@@ -1,0 +1,105 @@
+//===- AgreementTest.cpp - evaluator, CPU code and PTX agree -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "CompiledProgram.h"
+
+#include <random>
+
+using namespace tdsl;
+using namespace tdsl::test;
+using reference::ElementKind;
+
+/// Random images or labels below `bound`.
+static Tensor randomIntegers(ElementKind kind, llvm::ArrayRef<int64_t> shape, int bound, std::mt19937 &generator) {
+  Tensor tensor(kind, shape);
+  for (int64_t i = 0; i < tensor.numElements(); ++i)
+    tensor.set(i, static_cast<int64_t>(generator() % bound));
+  return tensor;
+}
+
+static Tensor randomFloats(llvm::ArrayRef<int64_t> shape, std::mt19937 &generator) {
+  std::normal_distribution<double> normal;
+  Tensor tensor(ElementKind::F32, shape);
+  for (int64_t i = 0; i < tensor.numElements(); ++i)
+    tensor.set(i, normal(generator));
+  return tensor;
+}
+
+/// Trains `steps` steps on every path and compares results and variables with the evaluator's.
+static void checkTraining(const std::string &program, const CompileOptions &options, unsigned steps,
+                          llvm::function_ref<Named(std::mt19937 &)> makeBatch, llvm::ArrayRef<std::string> variables, double relative,
+                          double absolute) {
+  auto paths = compileProgram(readSource(program), options);
+  ASSERT_GE(paths.size(), 2u);
+  std::vector<Named> expected;
+  for (auto &path : paths) {
+    SCOPED_TRACE(path->name());
+    std::mt19937 generator(1);
+    for (unsigned step = 0; step < steps; ++step) {
+      Named results = path->call("train", makeBatch(generator));
+      if (path == paths.front()) {
+        expected.push_back(results);
+        continue;
+      }
+      for (auto &[name, tensor] : results)
+        EXPECT_TRUE(areClose(tensor, expected[step][name], relative, absolute)) << name << " in step " << step;
+    }
+    for (const std::string &variable : variables)
+      EXPECT_TRUE(areClose(path->read(variable), paths.front()->read(variable), relative, absolute)) << variable;
+  }
+}
+
+TEST(Agreement, TenStepsOfThePerceptron) {
+  checkTraining(
+      "examples/02-mlp-fashion/mlp.tds", {}, 10,
+      [](std::mt19937 &generator) {
+        return Named{{"x", randomIntegers(ElementKind::U8, {64, 28, 28}, 256, generator)},
+                     {"y", randomIntegers(ElementKind::I32, {64}, 10, generator)}};
+      },
+      {"net.fc1.w", "net.fc1.b", "net.fc2.w", "net.fc2.b", "opt.train.0.net.fc2.w.m", "it", "tds.step"}, 1e-4, 2e-5);
+}
+
+TEST(Agreement, TenStepsOfThePerceptronUnfused) {
+  CompileOptions options;
+  options.flags = "--fusion=off -D B=8 -D H=33";
+  checkTraining(
+      "examples/02-mlp-fashion/mlp.tds", options, 10,
+      [](std::mt19937 &generator) {
+        return Named{{"x", randomIntegers(ElementKind::U8, {8, 28, 28}, 256, generator)},
+                     {"y", randomIntegers(ElementKind::I32, {8}, 10, generator)}};
+      },
+      {"net.fc1.w", "net.fc2.w", "it"}, 1e-4, 2e-5);
+}
+
+TEST(Agreement, TenStepsOfTheDigits) {
+  checkTraining(
+      "examples/03-digits/digits.tds", {}, 10,
+      [](std::mt19937 &generator) {
+        return Named{{"x", randomIntegers(ElementKind::U8, {50, 8, 8}, 17, generator)},
+                     {"y", randomIntegers(ElementKind::I32, {50}, 10, generator)}};
+      },
+      {"net.body.a.w", "net.norm.scale", "net.head.w", "tds.step"}, 1e-4, 2e-5);
+}
+
+TEST(Agreement, TenStepsOfTheRegression) {
+  checkTraining(
+      "examples/01-regression/regression.tds", {}, 10,
+      [](std::mt19937 &generator) {
+        return Named{{"x", randomFloats({32, 4}, generator)}, {"y", randomFloats({32}, generator)}};
+      },
+      {"w", "b"}, 1e-5, 1e-6);
+}
+
+// A label out of range: the call fails with the source place, and nothing has changed.
+TEST(Agreement, AGatherOutOfRangeChangesNothing) {
+  auto paths = compileProgram(readSource("examples/03-digits/digits.tds"));
+  std::mt19937 generator(1);
+  Named batch{{"x", randomIntegers(ElementKind::U8, {50, 8, 8}, 17, generator)},
+              {"y", randomIntegers(ElementKind::I32, {50}, 10, generator)}};
+  ASSERT_GE(paths.size(), 2u);
+  Tensor before = paths.front()->read("net.head.w");
+  batch.at("y").set(7, static_cast<int64_t>(10));
+  paths.front()->call("train", batch);
+  EXPECT_TRUE(areClose(paths.front()->read("net.head.w"), before, 0, 0));
+  EXPECT_EQ(paths.front()->read("tds.step").getInt(0), 0);
+}
