@@ -8,6 +8,7 @@
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace tdsl;
@@ -47,8 +48,9 @@ OpFoldResult ReadOp::fold(FoldAdaptor adaptor) {
     outside |= at < 0 || at >= extent;
     offset = offset * extent + at;
   }
+  // Outside, a guarded read stays for those who report it.
   if (outside)
-    return getGuard() ? OpFoldResult(*getGuard()) : OpFoldResult();
+    return {};
   if (!elements || elements.empty())
     return {};
   if (elements.isSplat()) {
@@ -157,6 +159,16 @@ static LogicalResult copiedTensor(GenericOp op, PatternRewriter &rewriter) {
   return success();
 }
 
+/// Whether a gather (not a padded read, whose indices are affine) may be out of
+/// range.
+static bool mayFail(ReadOp read) {
+  ValueRange dims = read->getBlock()->getArguments();
+  return read.getGuard() && !isProvablyInside(read) &&
+         llvm::any_of(read.getIndices(), [&](Value index) {
+           return !getAffineIndex(index, dims);
+         });
+}
+
 /// The value of a generic that reads constants only.
 static LogicalResult constantGeneric(GenericOp op, PatternRewriter &rewriter) {
   RankedTensorType type = op.getType();
@@ -165,24 +177,24 @@ static LogicalResult constantGeneric(GenericOp op, PatternRewriter &rewriter) {
   if (elements > maxFoldedElements || reduction > maxFoldedPoints ||
       elements * reduction > maxFoldedPoints)
     return failure();
+  // What it reads, if all of it is known. A gather that may be out of range is
+  // left to run, so that it is reported (tds-guard-gathers).
+  llvm::SmallMapVector<Value, DenseElementsAttr, 4> known;
+  for (ReadOp read : op.getBlock()->getOps<ReadOp>()) {
+    DenseElementsAttr value;
+    if (read.getTensorType().getNumElements() > maxFoldedPoints ||
+        !matchPattern(read.getTensor(), m_Constant(&value)) || mayFail(read))
+      return failure();
+    known.insert({read.getTensor(), value});
+  }
   llvm::DenseMap<Value, Tensor> constants;
-  bool allKnown = true;
-  op.getBody().walk([&](ReadOp read) {
-    Attribute value;
-    if (constants.count(read.getTensor()))
-      return;
-    std::optional<Tensor> tensor;
-    if (read.getTensorType().getNumElements() <= maxFoldedPoints &&
-        matchPattern(read.getTensor(), m_Constant(&value)))
-      tensor = toTensor(value);
-    if (tensor)
-      constants.try_emplace(read.getTensor(), std::move(*tensor));
-    else
-      allKnown = false;
-  });
+  for (auto [tensor, value] : known)
+    if (std::optional<Tensor> elements = toTensor(value))
+      constants.try_emplace(tensor, std::move(*elements));
   // A generic of indices alone costs less computed than loaded, unless small.
   constexpr int64_t smallResult = 16;
-  if (!allKnown || (constants.empty() && elements > smallResult))
+  if (constants.size() != known.size() ||
+      (known.empty() && elements > smallResult))
     return failure();
   auto captured = [&](Value value) -> const Tensor * {
     auto it = constants.find(value);

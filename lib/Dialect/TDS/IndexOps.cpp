@@ -40,6 +40,31 @@ static void printIndices(OpAsmPrinter &printer, ValueRange indices, ArrayRef<int
 }
 
 //===----------------------------------------------------------------------===//
+// Bodies
+//===----------------------------------------------------------------------===//
+
+/// Checks that `block`, the body of `parent`, is one of scalars.
+static LogicalResult verifyBody(Operation *parent, Block &block) {
+  for (Operation &op : block) {
+    bool isTerminator = op.hasTrait<OpTrait::IsTerminator>();
+    bool isScalar = llvm::none_of(op.getResultTypes(), [](Type type) { return isa<ShapedType>(type); });
+    if (!isTerminator && (!isScalar || !isa<TDSDialect>(op.getDialect()) || op.getNumRegions() != 0))
+      return op.emitOpError("stands in the body of a ") << parent->getName()
+                                                        << ", which holds scalar operations only (body_c1)";
+    for (OpOperand &operand : op.getOpOperands()) {
+      bool isTensorOfRead = isa<ReadOp>(op) && operand.getOperandNumber() == 0;
+      if (!isTensorOfRead && operand.get().getParentBlock() != &block)
+        return op.emitOpError("uses a value from outside the body of its ") << parent->getName()
+                                                                            << " other than by tds.read (body_c1)";
+    }
+  }
+  return success();
+}
+
+LogicalResult GenericOp::verifyRegions() { return verifyBody(*this, *getBlock()); }
+LogicalResult ScatterOp::verifyRegions() { return verifyBody(*this, *getBlock()); }
+
+//===----------------------------------------------------------------------===//
 // GenericOp
 //===----------------------------------------------------------------------===//
 

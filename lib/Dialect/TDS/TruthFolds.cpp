@@ -122,5 +122,12 @@ OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
       return getResult();
     }
   }
+  // A known index of a gather stays one that came from data while the guard is
+  // there, so that it is still reported where it is out of range.
+  if (getType().isIndex())
+    for (Operation *user : getResult().getUsers())
+      if (auto read = dyn_cast<ReadOp>(user);
+          isa<ApplyOp>(user) || (read && read.getGuard()))
+        return {};
   return foldElementwise(*this, adaptor.getOperands());
 }

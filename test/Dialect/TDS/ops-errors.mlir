@@ -158,6 +158,43 @@ func.func @generic_kind() {
 
 // -----
 
+func.func @body_c1_tensor(%x: tensor<4xf32>) {
+  %y = tds.generic (%i) in (4) : tensor<4xf32> {
+    // expected-error @+1 {{'tds.exp' op stands in the body of a tds.generic, which holds scalar operations only (body_c1)}}
+    %e = tds.exp %x : tensor<4xf32>
+    %z = tds.read %e[%i] : tensor<4xf32>
+    tds.yield %z : f32
+  }
+  return
+}
+
+// -----
+
+func.func @body_c1_outside(%x: f32) {
+  %y = tds.scatter (%i) in (4) : tensor<4xf32> {
+    // expected-error @+1 {{'tds.scatter_yield' op uses a value from outside the body of its tds.scatter other than by tds.read (body_c1)}}
+    tds.scatter_yield %x at [%i] : f32
+  }
+  return
+}
+
+// -----
+
+func.func @body_c1_nested(%x: tensor<4xf32>) {
+  %y = tds.generic (%i) in (4) : tensor<4xf32> {
+    // expected-error @+1 {{'tds.generic' op stands in the body of a tds.generic, which holds scalar operations only (body_c1)}}
+    %s = tds.generic () in () : tensor<f32> {
+      %z = tds.constant 0.0 : f32
+      tds.yield %z : f32
+    }
+    %r = tds.read %s[] : tensor<f32>
+    tds.yield %r : f32
+  }
+  return
+}
+
+// -----
+
 func.func @scatter_type() {
   // expected-error @+1 {{'tds.scatter' op yields 'f64', expected the result's element type 'f32'}}
   %y = tds.scatter (%i) in (4) : tensor<4xf32> {

@@ -30,6 +30,8 @@ def TDS_GenericOp : TDS_Op<"generic", [Pure, SingleBlock]> {
     3. (generic_c3) the body yields one scalar of the result's element type; for `argmax` and `argmin`, any number, and the result is `i32`.
     4. (generic_c4) `argmax` and `argmin` have one reduction extent, and it is not 0.
     5. (generic_c5) `any` and `all` yield `i1`, the other kinds a number.
+    6. (body_c1) the body holds operations of this dialect on scalars and indices; it uses a value of the surrounding block only as the tensor of
+       a `tds.read`.
 
     ```mlir
     %y = tds.generic (%i, %j) in (64, 10) sum (%k) in (784) : tensor<64x10xf32> {
@@ -46,6 +48,7 @@ def TDS_GenericOp : TDS_Op<"generic", [Pure, SingleBlock]> {
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasCanonicalizer = 1;
+  let hasRegionVerifier = 1;
   let hasVerifier = 1;
   let skipDefaultBuilders = 1;
   let builders = [
@@ -74,6 +77,7 @@ def TDS_ScatterOp : TDS_Op<"scatter", [Pure, SingleBlock]> {
   let description = [{
     The adjoint of a gather. Starts from zeros; for each point of the extents, in lexicographic order, adds the yielded value to the element at
     the yielded indices. A point with an index out of range adds nothing. Sums of f16 and bf16 accumulate in f32 and are rounded once.
+    The body is as that of `tds.generic` (body_c1).
 
     ```mlir
     %d = tds.scatter (%i, %k) in (64, 128) : tensor<256x128xf32> {
@@ -88,6 +92,7 @@ def TDS_ScatterOp : TDS_Op<"scatter", [Pure, SingleBlock]> {
   let results = (outs TDS_Tensor:$result);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
+  let hasRegionVerifier = 1;
   let hasVerifier = 1;
   let skipDefaultBuilders = 1;
   let builders = [

@@ -13,8 +13,8 @@ import sys
 
 # What a snippet of a terminator stands in.
 TERMINATOR_WRAPPERS = {
-    "tds.yield": "%w = tds.generic (%i) in (4) : tensor<4xf32> {{\n{}}}\n",
-    "tds.scatter_yield": "%w = tds.scatter (%i, %k) in (4, 4) : tensor<4x4xf32> {{\n{}}}\n",
+    "tds.yield": "%w = tds.generic (%i) in (4) : tensor<4xf32> {{\n%p = tds.constant 0.0 : f32\n{}}}\n",
+    "tds.scatter_yield": "%w = tds.scatter (%i, %k) in (4, 4) : tensor<4x4xf32> {{\n%v = tds.constant 0.0 : f32\n{}}}\n",
 }
 
 
