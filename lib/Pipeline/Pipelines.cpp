@@ -13,6 +13,8 @@
 #include "tdsl/Fusion/Passes.h"
 #include "tdsl/Planning/Passes.h"
 #include "tdsl/Target/CPU/CompileCPU.h"
+#include "tdsl/Target/GPU/GPUTarget.h"
+#include "tdsl/Target/Passes.h"
 #include "tdsl/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
@@ -21,11 +23,6 @@
 
 using namespace mlir;
 using namespace tdsl;
-
-namespace tdsl {
-#define GEN_PASS_REGISTRATION
-#include "tdsl/Pipeline/Passes.h.inc"
-} // namespace tdsl
 
 void tdsl::registerAllDialects(DialectRegistry &registry) {
   registry.insert<tds::TDSDialect, plan::PlanDialect, func::FuncDialect>();
@@ -40,7 +37,7 @@ void tdsl::registerAllPasses() {
   autodiff::registerAutodiffPasses();
   registerFusionPasses();
   registerTDSLPlanningPasses();
-  registerTDSLPipelinePasses();
+  registerTDSLTargetPasses();
 }
 
 void tdsl::buildDifferentiationPipeline(OpPassManager &manager, const PipelineOptions &options) {
@@ -63,7 +60,10 @@ void tdsl::buildKernelPipeline(OpPassManager &manager, const PipelineOptions &op
   fusion.fuse = options.fusion;
   buildFusionPipeline(manager, fusion);
   SelectSchedulePassOptions schedule;
-  schedule.target = target.str();
+  bool isGPU = gpu::lookupArch(target) != nullptr;
+  schedule.target = isGPU ? "cuda" : "cpu";
+  if (!isGPU)
+    schedule.arch = target.str();
   manager.addPass(createSelectSchedulePass(schedule));
 }
 

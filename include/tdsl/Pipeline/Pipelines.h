@@ -12,9 +12,6 @@
 
 namespace tdsl {
 
-#define GEN_PASS_DECL
-#include "tdsl/Pipeline/Passes.h.inc"
-
 /// The options of all pipelines; drivers fill it, passes never read global state.
 struct PipelineOptions {
   bool fusion = true;        ///< join operations into kernels

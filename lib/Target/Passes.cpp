@@ -1,0 +1,71 @@
+//===- Passes.cpp - schedules and code of the targets -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tdsl/Target/Passes.h"
+
+#include "tdsl/Target/CPU/CompileCPU.h"
+#include "tdsl/Target/GPU/GPUTarget.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace tdsl {
+#define GEN_PASS_DEF_SELECTSCHEDULEPASS
+#define GEN_PASS_DEF_EMITCPUPASS
+#include "tdsl/Target/Passes.h.inc"
+} // namespace tdsl
+
+using namespace mlir;
+using namespace tdsl;
+
+namespace {
+
+struct SelectSchedulePass
+    : tdsl::impl::SelectSchedulePassBase<SelectSchedulePass> {
+  using SelectSchedulePassBase::SelectSchedulePassBase;
+
+  void runOnOperation() override {
+    if (target != "cpu" && target != "cuda") {
+      getOperation().emitError("unknown target '")
+          << target << "'; choose cpu or cuda";
+      return signalPassFailure();
+    }
+    llvm::Expected<cpu::CPUTarget> processor = cpu::CPUTarget::get(arch);
+    if (!processor) {
+      getOperation().emitError(llvm::toString(processor.takeError()));
+      return signalPassFailure();
+    }
+    WalkResult walk = getOperation().walk([&](tds::KernelOp kernel) {
+      if (kernel->hasAttr("schedule"))
+        return WalkResult::advance();
+      if (target == "cuda")
+        kernel->setAttr("schedule", gpu::selectSchedule(kernel));
+      else if (failed(cpu::selectSchedule(kernel, *processor)))
+        return WalkResult::interrupt();
+      return WalkResult::advance();
+    });
+    if (walk.wasInterrupted())
+      signalPassFailure();
+  }
+};
+
+struct EmitCPUPass : tdsl::impl::EmitCPUPassBase<EmitCPUPass> {
+  using EmitCPUPassBase::EmitCPUPassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    llvm::Expected<cpu::CPUTarget> processor = cpu::CPUTarget::get(arch);
+    if (!processor) {
+      module.emitError(llvm::toString(processor.takeError()));
+      return signalPassFailure();
+    }
+    OwningOpRef<ModuleOp> code = cpu::lowerToLLVMDialect(module, *processor);
+    if (!code)
+      return signalPassFailure();
+    module.getBodyRegion().takeBody(code->getBodyRegion());
+  }
+};
+
+} // namespace
