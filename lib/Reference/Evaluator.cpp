@@ -7,12 +7,15 @@
 #include "tdsl/Reference/Evaluator.h"
 
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace tdsl;
 using namespace tdsl::reference;
 
 static constexpr unsigned maxDepth = 256;
+/// Values larger than this are refused rather than left to the allocator.
+static constexpr int64_t maxBytes = int64_t(1) << 34;
 
 /// An error that begins with the place of `op` in the source.
 static llvm::Error errorAt(Operation *op, const llvm::Twine &text) {
@@ -92,6 +95,15 @@ llvm::Error Evaluator::runOperation(Operation &op, Scope &scope,
                         "tds-differentiate first");
   if (op.getNumResults() != 1 || !isa<tds::TDSDialect>(op.getDialect()))
     return errorAt(&op, "cannot evaluate " + op.getName().getStringRef());
+  if (auto type = dyn_cast<RankedTensorType>(op.getResult(0).getType())) {
+    int64_t bytes =
+        options.f64 ? 8 : tds::getElementBytes(type.getElementType());
+    for (int64_t extent : type.getShape())
+      if (llvm::MulOverflow(bytes, extent, bytes) || bytes > maxBytes)
+        return errorAt(&op, op.getName().getStringRef() +
+                                ": its result is larger than 16 GiB, too large "
+                                "for the reference evaluator");
+  }
   SmallVector<const Tensor *> operands;
   for (mlir::Value operand : op.getOperands())
     operands.push_back(scope.get(operand).get());

@@ -6,6 +6,14 @@
 // RUN: not tds-eval %s --entry gradient 2>&1 | FileCheck %s --check-prefix=COUNT
 // RUN: not tds-eval %s --entry gradient --input 'one' 2>&1 | FileCheck %s --check-prefix=VALUE
 // RUN: not tds-eval %s --entry gradient --input '%t.none.npy' 2>&1 | FileCheck %s --check-prefix=FILE
+// RUN: not tds-eval %s --entry large --input '1.0 : f32' 2>&1 | FileCheck %s --check-prefix=LARGE
+
+// LARGE: tds.broadcast: its result is larger than 16 GiB, too large for the reference evaluator
+func.func @large(%x: tensor<f32>) -> tensor<f32> {
+  %b = tds.broadcast %x axes [] : tensor<f32> to tensor<4294967296x4294967296x4294967296xf32>
+  %r = tds.reduce max %b axes [0, 1, 2] : tensor<4294967296x4294967296x4294967296xf32> to tensor<f32>
+  return %r : tensor<f32>
+}
 
 // OUTSIDE: error: loc("{{.*}}errors.mlir":[[# @LINE + 3]]:8): tds.generic: index 3 is out of range on axis 0 of extent 3
 func.func @outside() -> tensor<3xf32> {

@@ -91,3 +91,65 @@ func.func @dead(%x: tensor<4xf32>, %l: tensor<f32>) {
   %g = tds.gradient %l wrt %e : tensor<f32> wrt tensor<4xf32>
   return
 }
+
+// What an index can be follows from types and operations.
+// CHECK-LABEL: @index_ranges
+// CHECK-COUNT-5: guard
+// CHECK-NOT: guard
+func.func @index_ranges(%t: tensor<256xf32>, %b: tensor<4xui8>, %s: tensor<4xi8>, %i: tensor<4xi32>, %l: tensor<4xi64>, %c: tensor<4xi1>)
+    -> tensor<4xf32> {
+  %r = tds.generic (%k) in (4) : tensor<4xf32> {
+    %u8 = tds.read %b[%k] : tensor<4xui8>
+    %i8 = tds.read %s[%k] : tensor<4xi8>
+    %i32 = tds.read %i[%k] : tensor<4xi32>
+    %i64 = tds.read %l[%k] : tensor<4xi64>
+    %bool = tds.read %c[%k] : tensor<4xi1>
+    %c0 = tds.constant 0 : i32
+    %c255 = tds.constant 255 : i32
+    %c256 = tds.constant 256 : i32
+    %m1 = tds.constant -1 : i32
+    // Inside: a u8, a clamped, a floored remainder, a bool, a choice of two, a constant less a u8.
+    %a = tds.cast %u8 : ui8 to index
+    %ra = tds.read %t[%a] guard 0.0 : f32 : tensor<256xf32>
+    %d = tds.clamp %i32, %c0, %c255 : i32
+    %di = tds.cast %d : i32 to index
+    %rd = tds.read %t[%di] guard 0.0 : f32 : tensor<256xf32>
+    %e = tds.mod %i32, %c256 : i32
+    %ei = tds.cast %e : i32 to index
+    %re = tds.read %t[%ei] guard 0.0 : f32 : tensor<256xf32>
+    %f = tds.cast %bool : i1 to index
+    %rf = tds.read %t[%f] guard 0.0 : f32 : tensor<256xf32>
+    %g = tds.select %bool, %c255, %c0 : i1, i32
+    %gi = tds.cast %g : i32 to index
+    %rg = tds.read %t[%gi] guard 0.0 : f32 : tensor<256xf32>
+    %u = tds.cast %u8 : ui8 to i32
+    %h = tds.sub %c255, %u : i32
+    %hi = tds.cast %h : i32 to index
+    %rh = tds.read %t[%hi] guard 0.0 : f32 : tensor<256xf32>
+    // Outside perhaps: an i8, an i32, an i64, a u8 plus 1, and a remainder whose divisor is negative.
+    %n = tds.cast %i8 : i8 to index
+    %rn = tds.read %t[%n] guard 1.0 : f32 : tensor<256xf32>
+    %o = tds.cast %i32 : i32 to index
+    %ro = tds.read %t[%o] guard 1.0 : f32 : tensor<256xf32>
+    %p = tds.cast %i64 : i64 to index
+    %rp = tds.read %t[%p] guard 1.0 : f32 : tensor<256xf32>
+    %q = tds.sub %u, %m1 : i32
+    %qi = tds.cast %q : i32 to index
+    %rq = tds.read %t[%qi] guard 1.0 : f32 : tensor<256xf32>
+    %v = tds.mod %i32, %m1 : i32
+    %vi = tds.cast %v : i32 to index
+    %rv = tds.read %t[%vi] guard 1.0 : f32 : tensor<256xf32>
+    %s0 = tds.add %ra, %rd : f32
+    %s1 = tds.add %s0, %re : f32
+    %s2 = tds.add %s1, %rf : f32
+    %s3 = tds.add %s2, %rg : f32
+    %s4 = tds.add %s3, %rh : f32
+    %s5 = tds.add %s4, %rn : f32
+    %s6 = tds.add %s5, %ro : f32
+    %s7 = tds.add %s6, %rp : f32
+    %s8 = tds.add %s7, %rq : f32
+    %s9 = tds.add %s8, %rv : f32
+    tds.yield %s9 : f32
+  }
+  return %r : tensor<4xf32>
+}
