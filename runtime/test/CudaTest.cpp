@@ -26,6 +26,7 @@ struct FakeKernel {
   std::string name;
   void (*run)(void *const *, const int64_t *, int64_t, int64_t, void *);
   unsigned buffers;
+  int declaredShared = 0;
 };
 
 struct FakeDriver {
@@ -46,6 +47,7 @@ struct FakeDriver {
   void *library = nullptr;
   std::string loadedPtx;
   std::string planHash;
+  std::map<std::string, unsigned> sharedAtLaunch;
 
   void record(const std::string &what) { calls.push_back(what); }
   size_t bytes() const {
@@ -213,6 +215,11 @@ CudaSymbols fakeSymbols() {
     *bytes = fake->planHash.size();
     return 0;
   };
+  s.funcGetAttribute = [](int *out, int which, CUfunction function) {
+    EXPECT_EQ(which, functionStaticShared);
+    *out = static_cast<FakeKernel *>(function)->declaredShared;
+    return 0;
+  };
   s.funcSetAttribute = [](CUfunction function, int which, int value) {
     EXPECT_EQ(which, functionMaxDynamicShared);
     fake->record("shared " + static_cast<FakeKernel *>(function)->name + " " +
@@ -220,11 +227,12 @@ CudaSymbols fakeSymbols() {
     return 0;
   };
   s.launchKernel = [](CUfunction function, unsigned x, unsigned, unsigned,
-                      unsigned blockX, unsigned, unsigned, unsigned,
+                      unsigned blockX, unsigned, unsigned, unsigned shared,
                       CUstream stream, void **parameters, void **) {
     auto *kernel = static_cast<FakeKernel *>(function);
     EXPECT_GT(fake->contexts, 0);
     EXPECT_EQ(blockX, 64u);
+    fake->sharedAtLaunch[kernel->name] = shared;
     if (fake->launchResult)
       return fake->launchResult;
     std::vector<void *> buffers;
@@ -436,6 +444,14 @@ TEST_F(Cuda, ReportsMissingKernelsAndSharedMemory) {
   manifest["kernels"][1]["shared_bytes"] = 99 * 1024;
   EXPECT_EQ(failure(manifest), "no failure");
   EXPECT_EQ(driver.calls[0], "shared toy_forward 101376");
+  // What the code declares itself is not asked for again.
+  driver.kernels["toy_init"].declaredShared = 3000;
+  manifest["kernels"][0]["shared_bytes"] = 4000;
+  EXPECT_EQ(failure(manifest), "no failure");
+  EXPECT_EQ(driver.sharedAtLaunch["toy_init"], 1000u);
+  manifest["kernels"][0]["shared_bytes"] = 3000;
+  EXPECT_EQ(failure(manifest), "no failure");
+  EXPECT_EQ(driver.sharedAtLaunch["toy_init"], 0u);
   manifest["kernels"][1]["shared_bytes"] = 101 * 1024;
   EXPECT_NE(failure(manifest).find("of shared memory"), std::string::npos);
 }
