@@ -81,6 +81,7 @@ public:
     return named;
   }
   Tensor read(const std::string &variable) override { return state->variables.at(variable); }
+  void write(const std::string &variable, const Tensor &value) override { state->variables.at(variable) = value; }
 
 private:
   static mlir::DialectRegistry makeRegistry() {
@@ -153,6 +154,10 @@ public:
     Tensor tensor(static_cast<reference::ElementKind>(info.type), llvm::ArrayRef(info.shape, info.rank));
     failed(tds_module_read(module, variable.c_str(), tensor.data(), tensor.numBytes()), variable);
     return tensor;
+  }
+
+  void write(const std::string &variable, const Tensor &value) override {
+    failed(tds_module_write(module, variable.c_str(), value.data(), value.numBytes()), variable);
   }
 
 private:

@@ -34,6 +34,7 @@ public:
   /// Calls an entry; an input that is missing has its default. Fails the test where the call fails.
   virtual Named call(const std::string &entry, const Named &inputs) = 0;
   virtual Tensor read(const std::string &variable) = 0;
+  virtual void write(const std::string &variable, const Tensor &value) = 0;
 };
 
 struct CompileOptions {

@@ -33,7 +33,7 @@ static Tensor readTensor(const llvm::json::Object &object) {
 static Named readTensors(const llvm::json::Object &object) {
   Named tensors;
   for (const auto &[name, value] : object)
-    tensors[name.str().str()] = readTensor(*value.getAsObject());
+    tensors[name.str()] = readTensor(*value.getAsObject());
   return tensors;
 }
 
@@ -58,6 +58,11 @@ TEST(TorchVectors, EveryFunctionLayerAndOptimiser) {
       SCOPED_TRACE(path->name());
       for (const llvm::json::Value &call : *test.getArray("calls")) {
         const llvm::json::Object &object = *call.getAsObject();
+        if (const llvm::json::Object *written = object.getObject("write")) {
+          for (const auto &[name, tensor] : readTensors(*written))
+            path->write(name, tensor);
+          continue;
+        }
         Named results = path->call(object.getString("entry")->str(), readTensors(*object.getObject("inputs")));
         for (const auto &[name, expected] : readTensors(*object.getObject("results"))) {
           ASSERT_TRUE(results.count(name)) << name;

@@ -83,7 +83,7 @@ for n, c in ((5, 7), (1, 3), (13, 10)):
                  lambda x, label: F.cross_entropy(x, label, reduction="none"), extra={"label": (label, kind)})
 function("dropout_evaluates_to_identity", "nn.dropout(x, 0.5)", {"x": rand(4, 9)}, lambda x: x)
 
-# Layers: parameters are set by a step, then the layer is called and differentiated.
+# Layers: parameters are written, then the layer is called and differentiated.
 x, w, b = rand(5, 7), rand(7, 3), rand(3)
 leaves = [t.clone().requires_grad_() for t in (x, w, b)]
 y = leaves[0] @ leaves[1] + leaves[2]
@@ -91,17 +91,12 @@ c = rand(*y.shape)
 (y * c).sum().backward()
 case("Linear", """use nn
 layer l = nn.Linear(7, 3)
-step set(w: f32[7, 3], b: f32[3]) -> (done: f32) {
-  l.w <- w
-  l.b <- b
-  (sum(b))
-}
 export fn f(x: f32[5, 7], c: f32[5, 3]) -> (y: f32[5, 3], dx: f32[5, 7], dw: f32[7, 3], db: f32[3]) {
   let y = l(x)
   let (dx, dw, db) = grad(sum(y * c), (x, l.w, l.b))
   (y, dx, dw, db)
 }
-""", [{"entry": "set", "inputs": {"w": pack(w), "b": pack(b)}, "results": {"done": pack(b.sum())}},
+""", [{"write": {"l.w": pack(w), "l.b": pack(b)}},
       {"entry": "f", "inputs": {"x": pack(x), "c": pack(c)},
        "results": {"y": pack(y), "dx": pack(leaves[0].grad), "dw": pack(leaves[1].grad), "db": pack(leaves[2].grad)}}])
 
@@ -112,16 +107,12 @@ c = rand(*y.shape)
 (y * c).sum().backward()
 case("Linear_without_bias_rank3", """use nn
 layer l = nn.Linear(7, 3, bias = false)
-step set(w: f32[7, 3]) -> (done: f32) {
-  l.w <- w
-  (sum(w))
-}
 export fn f(x: f32[2, 5, 7], c: f32[2, 5, 3]) -> (y: f32[2, 5, 3], dx: f32[2, 5, 7], dw: f32[7, 3]) {
   let y = l(x)
   let (dx, dw) = grad(sum(y * c), (x, l.w))
   (y, dx, dw)
 }
-""", [{"entry": "set", "inputs": {"w": pack(w)}, "results": {"done": pack(w.sum())}},
+""", [{"write": {"l.w": pack(w)}},
       {"entry": "f", "inputs": {"x": pack(x), "c": pack(c)},
        "results": {"y": pack(y), "dx": pack(leaves[0].grad), "dw": pack(leaves[1].grad)}}])
 
@@ -132,15 +123,11 @@ c = rand(*y.shape)
 (y * c).sum().backward()
 case("Embedding", """use nn
 layer l = nn.Embedding(11, 3)
-step set(w: f32[11, 3]) -> (done: f32) {
-  l.w <- w
-  (sum(w))
-}
 export fn f(ids: i32[3, 4], c: f32[3, 4, 3]) -> (y: f32[3, 4, 3], dw: f32[11, 3]) {
   let y = l(ids)
   (y, grad(sum(y * c), l.w))
 }
-""", [{"entry": "set", "inputs": {"w": pack(table)}, "results": {"done": pack(table.sum())}},
+""", [{"write": {"l.w": pack(table)}},
       {"entry": "f", "inputs": {"ids": pack(ids), "c": pack(c)}, "results": {"y": pack(y), "dw": pack(leaf.grad)}}])
 
 x, s, b = rand(3, 5, 7), rand(7), rand(7)
@@ -150,17 +137,12 @@ c = rand(*y.shape)
 (y * c).sum().backward()
 case("LayerNorm", """use nn
 layer l = nn.LayerNorm(7)
-step set(s: f32[7], b: f32[7]) -> (done: f32) {
-  l.scale <- s
-  l.shift <- b
-  (sum(b))
-}
 export fn f(x: f32[3, 5, 7], c: f32[3, 5, 7]) -> (y: f32[3, 5, 7], dx: f32[3, 5, 7], ds: f32[7], db: f32[7]) {
   let y = l(x)
   let (dx, ds, db) = grad(sum(y * c), (x, l.scale, l.shift))
   (y, dx, ds, db)
 }
-""", [{"entry": "set", "inputs": {"s": pack(s), "b": pack(b)}, "results": {"done": pack(b.sum())}},
+""", [{"write": {"l.scale": pack(s), "l.shift": pack(b)}},
       {"entry": "f", "inputs": {"x": pack(x), "c": pack(c)},
        "results": {"y": pack(y), "dx": pack(leaves[0].grad), "ds": pack(leaves[1].grad), "db": pack(leaves[2].grad)}}])
 
@@ -180,7 +162,7 @@ for name, (text, make) in OPTIMISERS.items():
     start = rand(3, 5)
     p = start.clone().requires_grad_()
     optimiser = make(p)
-    calls = [{"entry": "set", "inputs": {"v": pack(start)}, "results": {"done": pack(start.sum())}}]
+    calls = [{"write": {"p": pack(start)}}]
     for _ in range(3):
         gradient = rand(3, 5)
         loss = (p * gradient).sum()
@@ -190,17 +172,14 @@ for name, (text, make) in OPTIMISERS.items():
         calls.append({"entry": "train", "inputs": {"c": pack(gradient)}, "results": {"loss": pack(loss)}})
         calls.append({"entry": "get", "inputs": {}, "results": {"v": pack(p)}})
     case(name, """use optim
-param p: f32[3, 5] = 0
-step set(v: f32[3, 5]) -> (done: f32) {
-  p <- v
-  (sum(v))
-}
-step train(c: f32[3, 5]) -> (loss: f32) {
+dim B = 3
+param p: f32[B, 5] = 0
+step train(c: f32[B, 5]) -> (loss: f32) {
   let loss = sum(p * c)
   minimize loss over p with %s
   (loss)
 }
-export fn get() -> (v: f32[3, 5]) { (p) }
+export fn get() -> (v: f32[B, 5]) { (p) }
 """ % text, calls)
 
 # Schedules against PyTorch's schedulers. A step counts from 0.
