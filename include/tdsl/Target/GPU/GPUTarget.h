@@ -13,7 +13,7 @@
 
 namespace tdsl::gpu {
 
-/// The schedule of a kernel: `grid`, `block` (array<i64: x, y, z>) and `shared` (bytes of dynamic shared memory), and
+/// The schedule of a kernel: `grid`, `block` (array<i64: x, y, z>) and `shared` (bytes of shared memory a block uses), and
 /// - loop: `vector`, the consecutive points a thread computes;
 /// - row: `strategy` ("block": a row is shared by `threads` threads of a block that holds `rows` rows; "serial": a thread computes a row alone) and `vector`;
 /// - contract: `tile_m`, `tile_n`, `tile_k`, and `thread_m`, `thread_n`, the part of the tile that one thread accumulates;
