@@ -12,16 +12,22 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/SHA256.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Utils/Cloning.h"
+
+#include <array>
 
 using namespace mlir;
 using namespace tdsl;
@@ -152,6 +158,20 @@ static LogicalResult writeFile(ModuleOp plan, const llvm::Twine &path,
   return success();
 }
 
+/// The name by which the loader knows that the code belongs to its manifest
+/// (docs/Artifact.md).
+static void addPlanHash(llvm::Module &module, StringRef manifest) {
+  std::string text = manifest.str();
+  llvm::erase(text, '\n');
+  std::array<uint8_t, 32> hash =
+      llvm::SHA256::hash(llvm::arrayRefFromStringRef(text));
+  llvm::Constant *bytes = llvm::ConstantDataArray::get(
+      module.getContext(), ArrayRef<uint8_t>(hash.data(), hash.size()));
+  new llvm::GlobalVariable(module, bytes->getType(), /*isConstant=*/true,
+                           llvm::GlobalValue::ExternalLinkage, bytes,
+                           "tds_plan_sha256");
+}
+
 LogicalResult cpu::compileCPU(ModuleOp plan, const CPUOptions &options,
                               StringRef manifest,
                               SmallVectorImpl<char> &sharedObject) {
@@ -172,6 +192,7 @@ LogicalResult cpu::compileCPU(ModuleOp plan, const CPUOptions &options,
       emitOptimized(plan, *target, context, machine);
   if (!module)
     return failure();
+  addPlanHash(*module, manifest);
   const std::string &temps = options.saveTemps;
   if (!temps.empty()) {
     std::string text;
