@@ -55,7 +55,7 @@ def run_ctest(build, quick, jobs, folder):
 
 def run_lit(lit, build, quick, jobs, folder):
     report = os.path.join(folder, "lit.json")
-    command = [lit, "-j", str(jobs), "--output", report, "--timeout", "900", os.path.join(build, "test")]
+    command = [lit, "-j", str(jobs), "--output", report, os.path.join(build, "test")]
     command.insert(1, "-sv")
     if quick:
         command += ["--filter-out", "EndToEnd"]
