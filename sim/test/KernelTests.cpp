@@ -390,6 +390,31 @@ TEST(Kernels, BarrierOfAllBlocks) {
   });
 }
 
+TEST(Kernels, RingOfMbarriers) {
+  auto run = [](Gpu &gpu, const char *kernel) {
+    gpu.loadFile("mbarrier.ptx");
+    int rounds = 9;
+    std::vector<int> x(rounds * 32), want(32);
+    for (int i = 0; i < rounds * 32; ++i)
+      want[31 - i % 32] += x[i] = i * 7 % 23;
+    CUdeviceptr X = gpu.upload(x), Y = gpu.alloc(32 * 4);
+    CUresult r = gpu.launch(kernel, 1, 64, 0, X, Y, rounds);
+    if (r == CUDA_SUCCESS)
+      EXPECT_EQ(gpu.download<int>(Y, 32), want);
+    return r;
+  };
+  underAllSchedules(
+      [&](Gpu &gpu) { EXPECT_EQ(run(gpu, "ringGood"), CUDA_SUCCESS); });
+  Gpu gpu;
+  EXPECT_NE(run(gpu, "ringWrong"), CUDA_SUCCESS);
+  auto reports = gpu.reports();
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_NE(std::string("deadlock step-limit")
+                .find(reports[0].kind),
+            std::string::npos)
+      << reports[0].text;
+}
+
 // Printed, not judged: how fast the two products are on one core.
 TEST(Kernels, Speed) {
   Gpu gpu;

@@ -636,9 +636,10 @@ void FunctionDecoder::store(const OpInfo &info) {
 void FunctionDecoder::atom(const OpInfo &info, bool hasResult) {
   const auto &ops = current->operands;
   size_t first = hasResult ? 2 : 1;
-  operandCount(first + info.nSrc, first + info.nSrc);
+  bool optional = info.nSrc == 1 && info.counts[3] == 0;
+  operandCount(first + info.nSrc - optional, first + info.nSrc);
   u32 offsets[2] = {noReg, noReg};
-  for (u32 i = 0; i < info.nSrc; ++i)
+  for (u32 i = 0; first + i < ops.size(); ++i)
     offsets[i] = src(ops[first + i], info.s[i]);
   Op o = blank(info);
   u8 keep = o.aux2;
@@ -1158,34 +1159,98 @@ void FunctionDecoder::run() {
   code.frameBytes = (u32)alignUp(code.frameBytes, 64);
 }
 
-void layoutShared(Module &module, Program &program) {
-  u64 at = 0;
-  std::vector<Var *> dynamic;
-  for (auto &var : module.vars) {
-    if (var->space != Space::Shared)
-      continue;
-    if (var->isDynamic || (var->isExtern && var->bytes == 0)) {
-      dynamic.push_back(var.get());
-      program.sharedAlign = std::max(program.sharedAlign, var->align);
-      continue;
-    }
-    if (var->isExtern)
-      throw PtxError(var->line, "extern .shared '" + var->name +
-                                    "' has a size: only x[] may be extern");
-    at = alignUp(at, var->align);
-    program.sharedAlign = std::max(program.sharedAlign, var->align);
-    var->address = at;
-    at += var->bytes;
-    if (at > 1u << 20)
-      throw PtxError(var->line, "shared variables exceed 1 MiB");
+/// Shared variables that `fn` names.
+void namedShared(const Function &fn, std::set<Var *> &out) {
+  std::vector<const Operand *> work;
+  for (const Instr &in : fn.body)
+    for (const Operand &op : in.operands)
+      work.push_back(&op);
+  while (!work.empty()) {
+    const Operand *op = work.back();
+    work.pop_back();
+    if (op->kind == Operand::Symbol && op->var->space == Space::Shared)
+      out.insert(op->var);
+    for (const Operand &sub : op->sub)
+      work.push_back(&sub);
   }
-  // Dynamic shared memory begins behind the static variables.
-  for (Var *var : dynamic)
-    at = alignUp(at, var->align);
-  for (Var *var : dynamic)
-    var->address = at;
-  program.sharedBytes = (u32)at;
 }
+
+/// Places shared variables. A kernel has only those that it names, so each
+/// kernel's layout is its own; what device functions name comes first, at the
+/// same place for every kernel.
+class SharedLayout {
+public:
+  explicit SharedLayout(Module &module) {
+    for (auto &var : module.vars)
+      if (var->space == Space::Shared) {
+        if (var->isExtern && !var->isDynamic && var->bytes)
+          throw PtxError(var->line, "extern .shared '" + var->name +
+                                        "' has a size: only x[] may be extern");
+        inOrder.push_back(var.get());
+      }
+    std::set<Var *> common;
+    for (auto &entry : module.functions)
+      if (!entry.second->isDeclaration && !entry.second->isEntry)
+        namedShared(*entry.second, common);
+    commonBytes = place(common, 0);
+    for (Var *var : common)
+      commonDynamic |= isDynamic(*var);
+    commonVars = common;
+    u64 most = commonBytes;
+    for (auto &entry : module.functions)
+      if (entry.second->isEntry && !entry.second->isDeclaration)
+        most = std::max(most, enter(*entry.second));
+    // Functions see dynamic shared memory at one place only.
+    if (commonDynamic) {
+      fixedEnd = most;
+      for (Var *var : inOrder)
+        if (isDynamic(*var))
+          var->address = most = alignUp(most, var->align);
+      fixedEnd = most;
+    }
+  }
+
+  /// Gives the variables of entry `fn` their addresses; the static bytes.
+  u64 enter(const Function &fn) {
+    std::set<Var *> own;
+    namedShared(fn, own);
+    for (Var *var : commonVars)
+      own.erase(var);
+    u64 end = place(own, commonBytes);
+    if (fixedEnd)
+      end = fixedEnd;
+    for (Var *var : inOrder)
+      if (isDynamic(*var) && own.count(var))
+        end = alignUp(end, var->align);
+    if (!commonDynamic)
+      for (Var *var : inOrder)
+        if (isDynamic(*var))
+          var->address = end;
+    return end;
+  }
+
+private:
+  static bool isDynamic(const Var &var) {
+    return var.isDynamic || (var.isExtern && var.bytes == 0);
+  }
+  u64 place(const std::set<Var *> &vars, u64 at) {
+    for (Var *var : inOrder) {
+      if (!vars.count(var) || isDynamic(*var))
+        continue;
+      at = alignUp(at, var->align);
+      var->address = at;
+      at += var->bytes;
+      if (at > 1u << 20)
+        throw PtxError(var->line, "shared variables exceed 1 MiB");
+    }
+    return at;
+  }
+
+  std::vector<Var *> inOrder;
+  std::set<Var *> commonVars;
+  u64 commonBytes = 0, fixedEnd = 0;
+  bool commonDynamic = false;
+};
 
 } // namespace
 
@@ -1241,7 +1306,7 @@ std::unique_ptr<Program> decode(Module &module) {
   program->sm = module.sm;
   program->locs = module.locs;
   program->files = module.files;
-  layoutShared(module, *program);
+  SharedLayout layout(module);
   std::map<std::string, u32> indices;
   for (auto &entry : module.functions) {
     if (entry.second->isDeclaration)
@@ -1256,6 +1321,8 @@ std::unique_ptr<Program> decode(Module &module) {
     if (entry.second->isDeclaration)
       continue;
     u32 index = indices[entry.first];
+    if (entry.second->isEntry)
+      program->codes[index]->sharedBytes = (u32)layout.enter(*entry.second);
     FunctionDecoder decoder(module, *entry.second, *program->codes[index],
                             indices);
     decoder.run();

@@ -119,8 +119,20 @@ u64 DeviceMemory::allocate(u64 bytes, u64 align, bool readOnly) {
   used += want;
   // Poison what will be seen most: reading it shows in results at once.
   memset(alias(start), poison, std::min<u64>(bytes, 4096));
-  if (init)
-    memset(init + (start - base), 0, bytes);
+  if (init) {
+    // Whole pages are dropped, not written: they come back as zeroes, and an
+    // allocation that is never used takes no memory of the host.
+    u8 *from = init + (start - base), *to = from + bytes;
+    u8 *page = (u8 *)(((u64)from + 4095) & ~4095ull);
+    u8 *last = (u8 *)((u64)to & ~4095ull);
+    if (last > page && bytes >= (1u << 20)) {
+      madvise(page, (size_t)(last - page), MADV_DONTNEED);
+      memset(from, 0, (size_t)(page - from));
+      memset(last, 0, (size_t)(to - last));
+    } else {
+      memset(from, 0, bytes);
+    }
+  }
   return start;
 }
 

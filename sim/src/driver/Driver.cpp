@@ -309,7 +309,7 @@ CUresult Driver::execute(const KernelLaunch &launch) {
   info.threads = (u32)threads;
   info.warps = (u32)((threads + 31) / 32);
   info.dynamicShared = launch.shared;
-  info.sharedBytes = info.program->sharedBytes + launch.shared;
+  info.sharedBytes = info.entry->sharedBytes + launch.shared;
   info.params = launch.params;
   info.params.resize(launch.params.size() + 16);
   info.memory = device.memory.get();

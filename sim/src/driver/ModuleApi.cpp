@@ -59,9 +59,13 @@ CUresult readOptions(unsigned count, CUjit_option *options, void **values,
 /// Gives the module's variables their place on the device and their values.
 void placeVariables(Module &module, DeviceMemory &memory,
                     std::vector<u64> &placed) {
+  u64 total = 0;
   for (auto &var : module.vars) {
     if (var->space != Space::Global && var->space != Space::Const)
       continue;
+    total += var->bytes;
+    if (total > 1ull << 30)
+      throw PtxError(var->line, "the module's variables exceed 1 GiB");
     if (var->isExtern)
       throw PtxError(var->line, "variable '" + var->name +
                                     "' is extern and defined nowhere");
@@ -113,16 +117,13 @@ CUresult loadModule(CUmodule *out, const void *image, unsigned count,
   if (r != CUDA_SUCCESS)
     return r;
   const char *text = (const char *)image;
-  if (!memcmp(text,
-              "\x7f"
-              "ELF",
-              4) ||
-      (u8)text[0] == 0x50 || (u8)text[0] == 0xb1) {
-    if (text[0] == 0x7f || ((u8)text[0] == 0x50 && (u8)text[1] == 0xed) ||
-        ((u8)text[0] == 0xb1 && (u8)text[1] == 0x43)) {
-      error.write("the simulator runs PTX text, not compiled binaries");
-      return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    }
+  const u8 first = (u8)text[0], second = first ? (u8)text[1] : 0;
+  bool elf = first == 0x7f && second == 'E';
+  bool fatbin = (first == 0x50 && second == 0xed) ||
+                (first == 0xb1 && second == 0x43);
+  if (elf || fatbin) {
+    error.write("the simulator runs PTX text, not compiled binaries");
+    return CUDA_ERROR_NO_BINARY_FOR_GPU;
   }
   const Settings &set = entry.driver.settings();
   DeviceMemory &memory = *entry.context->device->memory;
@@ -183,7 +184,7 @@ FunctionState *functionNamed(Entry &entry, ModuleState *module,
     slot = std::make_unique<FunctionState>();
     slot->module = module;
     slot->code = code;
-    u32 fixed = module->program->sharedBytes;
+    u32 fixed = code->sharedBytes;
     slot->dynamicLimit = fixed < 49152 ? 49152 - fixed : 0;
     entry.driver.functions.insert(slot.get());
   }
@@ -310,7 +311,7 @@ TDS_API cuFuncGetAttribute(int *value, CUfunction_attribute a, CUfunction f) {
     return CUDA_SUCCESS;
   }
   case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-    *value = (int)p.sharedBytes;
+    *value = (int)c.sharedBytes;
     return CUDA_SUCCESS;
   case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: {
     u64 total = 0;
@@ -356,7 +357,7 @@ TDS_API cuFuncSetAttribute(CUfunction f, CUfunction_attribute a, int value) {
   switch (a) {
   case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: {
     u32 most = maxDynamicShared(entry.driver.settings().sm);
-    if (value < 0 || (u32)value + s->module->program->sharedBytes > most)
+    if (value < 0 || (u32)value + s->code->sharedBytes > most)
       return CUDA_ERROR_INVALID_VALUE;
     s->dynamicLimit = (u32)value;
     return CUDA_SUCCESS;
@@ -416,7 +417,7 @@ TDS_API cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction f,
     return CUDA_ERROR_INVALID_HANDLE;
   u32 sm = entry.driver.settings().sm;
   u64 byThreads = (sm == 75 ? 1024 : 2048) / (u64)((threads + 31) / 32 * 32);
-  u64 shared = s->module->program->sharedBytes + dynamicShared + 1024;
+  u64 shared = s->code->sharedBytes + dynamicShared + 1024;
   u64 byShared = (maxDynamicShared(sm) + 1024) / shared;
   *blocks = (int)std::min<u64>({byThreads, byShared, 32});
   return CUDA_SUCCESS;

@@ -157,7 +157,8 @@ template <class F, class S, Rnd R> void intToFloatOp(Warp &w, const Op &o) {
     for (int i = 0; i < 32; ++i) {
       volatile S v = Lane<S>::load(a[i]);
       volatile Storage f = (Storage)v;
-      out[i] = f;
+      // The host's sequence for unsigned zero gives -0 when rounding down.
+      out[i] = v == 0 ? (Storage)0 : (Storage)f;
     }
   } else {
     for (int i = 0; i < 32; ++i)

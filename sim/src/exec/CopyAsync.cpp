@@ -10,6 +10,7 @@
 
 #include "decode/Registry.h"
 #include "exec/Access.h"
+#include "exec/Mbarrier.h"
 
 namespace tds::sim {
 
@@ -134,6 +135,7 @@ void registerCopyAsync(Registry &r) {
   info.form = Form::Immediate;
   info.fn = waitGroup;
   r.add("cp.async.wait_group", info);
+  registerMbarrier(r);
 }
 
 } // namespace tds::sim

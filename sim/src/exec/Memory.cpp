@@ -16,12 +16,80 @@ namespace tds::sim {
 
 namespace {
 
-template <class R> struct RegType {
-  using type = R;
-};
+/// Shared addresses of all lanes as 32-bit numbers; false where one is not.
+bool sharedAddresses(Warp &w, const Op &o, u32 *out) {
+  if (o.aux == 1) {
+    const u32 *r = w.reg<u32>(o.a);
+    const u32 offset = (u32)o.imm;
+    TDS_LANES out[i] = r[i] + offset;
+    if (w.mask != ~0u) {
+      u32 first = out[__builtin_ctz(w.mask)];
+      for (int i = 0; i < 32; ++i)
+        if (!(w.mask >> i & 1))
+          out[i] = first;
+    }
+    return true;
+  }
+  u64 wide[32], high = 0;
+  laneAddresses(w, o.a, o.aux, o.imm, wide);
+  TDS_LANES {
+    out[i] = (u32)wide[i];
+    high |= wide[i] >> 32;
+  }
+  return high == 0;
+}
+
+/// The loads of shared memory, which inner loops are made of: whole rows and
+/// broadcasts are recognised.
+template <class M, class R> bool loadShared(Warp &w, const Op &o) {
+  u32 a[32];
+  if (!sharedAddresses(w, o, a))
+    return false;
+  const u32 n = o.nExt, bytes = (u32)sizeof(M) * n;
+  checkSharedBounds(w, a, bytes, bytes, "read");
+  if (w.block->shadow)
+    checkShared(w, a, bytes, false);
+  const u8 *shared = w.block->shared;
+  const u32 *ext = &w.code->ext[o.ext];
+  if (n == 1 && sizeof(M) == sizeof(R) && w.mask == ~0u) {
+    u32 row = 0, one = 0;
+    TDS_LANES {
+      row |= (a[i] - a[0]) ^ (u32)i * (u32)sizeof(M);
+      one |= a[i] ^ a[0];
+    }
+    R *d = w.reg<R>(ext[0]);
+    if (!row) {
+      memcpy(d, shared + a[0], 32 * sizeof(M));
+      return true;
+    }
+    if (!one) {
+      M v;
+      memcpy(&v, shared + a[0], sizeof v);
+      TDS_LANES d[i] = (R)v;
+      return true;
+    }
+  }
+  for (u32 e = 0; e < n; ++e) {
+    R t[32];
+    for (int i = 0; i < 32; ++i) {
+      M v;
+      memcpy(&v, shared + a[i] + e * sizeof(M), sizeof(M));
+      t[i] = (R)v;
+    }
+    R *d = w.reg<R>(ext[e]);
+    if (w.mask == ~0u)
+      memcpy(d, t, sizeof t);
+    else
+      blendLanes(d, t, w.mask);
+  }
+  return true;
+}
 
 /// M: type in memory (its sign extends), R: unsigned type of the register.
 template <Space S, class M, class R> void load(Warp &w, const Op &o) {
+  if constexpr (S == Space::Shared)
+    if (loadShared<M, R>(w, o))
+      return;
   u64 address[32];
   u8 *p[32];
   const u32 n = o.nExt, bytes = (u32)sizeof(M) * n;

@@ -117,6 +117,7 @@ struct Code {
   std::vector<ParamSlot> params, rets;
   u32 paramBytes = 0;
   u32 localBytes = 0; // per thread
+  u32 sharedBytes = 0; // static, of an entry and all that it calls
   u32 reqThreads[3] = {0, 0, 0}, maxThreads = 0;
   u32 line = 0;
   u32 numRegs = 0;
@@ -135,8 +136,6 @@ struct Program {
   std::map<std::string, u32> byName;
   std::vector<Loc> locs;
   std::map<u32, std::string> files;
-  u32 sharedBytes = 0; // static, all functions together
-  u32 sharedAlign = 16;
   struct GlobalVar {
     std::string name;
     u64 address, bytes;

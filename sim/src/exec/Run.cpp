@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cfenv>
+#include <chrono>
 #include <cstdlib>
 #include <mutex>
 #include <numeric>
@@ -577,7 +578,8 @@ Stop runWarp(Warp &w, u64 share, u64 &steps) {
 /// A block with the memory that it needs; used again for the next block.
 class BlockRunner {
 public:
-  explicit BlockRunner(const LaunchInfo &launch) : launch(launch) {
+  BlockRunner(const LaunchInfo &launch, std::atomic<u64> &work)
+      : launch(launch), work(work) {
     u32 warps = launch.warps;
     const Code &entry = *launch.entry;
     block.launch = &launch;
@@ -610,13 +612,17 @@ public:
   /// Runs for about `budget` steps; true when the block has ended.
   bool resume(u64 budget);
   Block &state() { return block; }
+  /// Whether the last resume() ended because every warp only asks again and
+  /// again for what has not come.
+  bool spins() const { return spinning; }
+  [[noreturn]] void deadlock();
 
 private:
   bool completeBarriers();
   bool completeBarrier(NamedBarrier &b, u32 id);
-  [[noreturn]] void deadlock();
 
   const LaunchInfo &launch;
+  std::atomic<u64> &work; // grows while any block of the launch gets on
   Block block;
   Shadow shadow;
   std::vector<u8> sharedStorage;
@@ -625,6 +631,7 @@ private:
   std::vector<u32> order;
   u32 frameBytes = 0, localStride = 0;
   u64 idleRounds = 0;
+  bool spinning = false;
 };
 
 void BlockRunner::start(u64 linear) {
@@ -805,7 +812,10 @@ bool BlockRunner::resume(u64 budget) {
       u64 share = schedule.order == Schedule::Random ? 1 + block.random() % 256
                                                      : 100000;
       Stop stop = runWarp(w, share, block.steps);
-      worked |= stop != Stop::Yield;
+      if (stop != Stop::Yield) {
+        worked = true;
+        work.fetch_add(1, std::memory_order_relaxed);
+      }
       if (stop == Stop::Done) {
         if (!w.openCopies.empty() || !w.copyGroups.empty())
           w.fault(FaultKind::AsyncInFlight,
@@ -843,6 +853,7 @@ bool BlockRunner::resume(u64 budget) {
     // A block in which every warp asks to stand back waits for another block.
     idleRounds = worked ? 0 : idleRounds + 1;
     if (block.steps >= limit || idleRounds >= 4) {
+      spinning = idleRounds >= 4;
       idleRounds = 0;
       return false;
     }
@@ -885,6 +896,13 @@ void describe(const LaunchInfo &launch, const Block &block, const Fault &fault,
           ":" + std::to_string(loc.line);
       if (loc.column)
         report.source += ":" + std::to_string(loc.column);
+      if (loc.inlinedLine) {
+        auto outer = program.files.find(loc.inlinedFile);
+        if (outer != program.files.end())
+          report.source += " inlined at " + outer->second + ":" +
+                           std::to_string(loc.inlinedLine) + ":" +
+                           std::to_string(loc.inlinedColumn);
+      }
       text += " (" + report.source + ")";
     }
     if (fault.code && fault.code != launch.entry)
@@ -894,6 +912,7 @@ void describe(const LaunchInfo &launch, const Block &block, const Fault &fault,
 }
 
 struct Shared {
+  std::atomic<u64> work{0}; // grows while any block gets on
   std::atomic<u64> next{0};
   std::atomic<bool> failed{false};
   std::mutex mutex;
@@ -915,30 +934,43 @@ void worker(const LaunchInfo &launch, Shared &shared, Report &report) {
   std::vector<std::unique_ptr<BlockRunner>> running, idle;
   bool exhausted = false;
   size_t turn = 0;
+  u64 spins = 0, lastWork = 0;
+  auto spinStart = std::chrono::steady_clock::now();
   while (!shared.failed) {
-    if (!exhausted && running.size() < resident) {
-      u64 index = shared.next++;
-      if (index >= blocks) {
-        exhausted = true;
-      } else {
-        if (launch.schedule.order == Schedule::Reverse)
-          index = blocks - 1 - index;
-        if (idle.empty())
-          idle.push_back(std::make_unique<BlockRunner>(launch));
-        running.push_back(std::move(idle.back()));
-        idle.pop_back();
-        running.back()->start(index);
-        turn = running.size() - 1;
-      }
-    }
-    if (running.empty())
-      break;
-    if (turn >= running.size())
-      turn = 0;
-    BlockRunner &runner = *running[turn];
+    BlockRunner *current = nullptr;
     try {
+      if (!exhausted && running.size() < resident) {
+        u64 index = shared.next++;
+        if (index >= blocks) {
+          exhausted = true;
+        } else {
+          if (launch.schedule.order == Schedule::Reverse)
+            index = blocks - 1 - index;
+          if (idle.empty())
+            idle.push_back(std::make_unique<BlockRunner>(launch, shared.work));
+          running.push_back(std::move(idle.back()));
+          idle.pop_back();
+          running.back()->start(index);
+          turn = running.size() - 1;
+        }
+      }
+      if (running.empty())
+        break;
+      if (turn >= running.size())
+        turn = 0;
+      current = running[turn].get();
       bool ended =
-          runner.resume(running.size() > 1 || exhausted ? 200000 : 1000000);
+          current->resume(running.size() > 1 || exhausted ? 200000 : 1000000);
+      // All blocks spin and nobody has got on for seconds: nobody will.
+      if (!current->spins() || shared.work != lastWork) {
+        lastWork = shared.work;
+        spins = 0;
+        spinStart = std::chrono::steady_clock::now();
+      } else if (++spins > 20000 && exhausted &&
+                 std::chrono::steady_clock::now() - spinStart >
+                     std::chrono::seconds(3)) {
+        current->deadlock();
+      }
       if (ended) {
         idle.push_back(std::move(running[turn]));
         running.erase(running.begin() + (long)turn);
@@ -948,7 +980,7 @@ void worker(const LaunchInfo &launch, Shared &shared, Report &report) {
     } catch (const Fault &fault) {
       std::lock_guard<std::mutex> lock(shared.mutex);
       if (!shared.failed) {
-        describe(launch, runner.state(), fault, report);
+        describe(launch, current->state(), fault, report);
         shared.failed = true;
       }
     } catch (const std::exception &e) {

@@ -134,6 +134,7 @@ struct Operand {
 
 struct Loc {
   u32 file = 0, line = 0, column = 0;
+  u32 inlinedFile = 0, inlinedLine = 0, inlinedColumn = 0; // 0: not inlined
 };
 
 struct Instr {

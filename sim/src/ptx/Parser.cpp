@@ -21,7 +21,9 @@ namespace {
 
 constexpr u32 maxScopeDepth = 200;
 constexpr u32 maxRegisters = 1u << 20;
-constexpr u64 maxVarBytes = 1ull << 32;
+// A module's variables take the host's memory, so hostile text must not name
+// as much as it likes.
+constexpr u64 maxVarBytes = 1ull << 28;
 constexpr u32 maxOperandDepth = 8;
 
 const char *const specialNames[] = {"%tid",
@@ -300,7 +302,7 @@ std::unique_ptr<Var> Parser::variable(Space space, bool inParamList) {
   u64 natural = bytesOf(type) * vector;
   var->bytes = count * bytesOf(type);
   if (var->bytes > maxVarBytes)
-    lex.fail("'" + var->name + "' is larger than 4 GiB");
+    lex.fail("'" + var->name + "' is larger than 256 MiB");
   var->align = std::max<u32>(align, (u32)natural);
   if (lex.take('=')) {
     if (space != Space::Global && space != Space::Const)
@@ -670,8 +672,14 @@ void Parser::statement(Function &function) {
     loc.line = (u32)lex.integer();
     if (isdigit((unsigned char)lex.peek()))
       loc.column = (u32)lex.integer();
-    if (lex.peek() == ',')
-      lex.restOfLine();
+    if (lex.peek() == ',') {
+      // `function_name label, inlined_at file line column`
+      std::string rest = lex.restOfLine();
+      size_t at = rest.find("inlined_at");
+      if (at != std::string::npos)
+        sscanf(rest.c_str() + at + 10, "%u %u %u", &loc.inlinedFile,
+               &loc.inlinedLine, &loc.inlinedColumn);
+    }
     currentLoc = (u32)module->locs.size();
     module->locs.push_back(loc);
   } else if (word == ".pragma") {

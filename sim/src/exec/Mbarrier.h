@@ -1,0 +1,15 @@
+//===- Mbarrier.h - barriers that live in shared memory ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TDSL_SIM_EXEC_MBARRIER_H
+#define TDSL_SIM_EXEC_MBARRIER_H
+
+namespace tds::sim {
+
+class Registry;
+/// mbarrier.init, inval, arrive, arrive_drop, expect_tx, complete_tx,
+/// test_wait, try_wait.
+void registerMbarrier(Registry &r);
+
+} // namespace tds::sim
+
+#endif // TDSL_SIM_EXEC_MBARRIER_H
