@@ -361,10 +361,27 @@ Value LaneBuilder::toMemory(Value value, Type element) {
   return value;
 }
 
+/// 16-bit floats travel as integers: LLVM would take vectors of them apart with
+/// conversions.
+static Type getAccessType(Type element) {
+  if (element.isF16() || element.isBF16())
+    return IntegerType::get(element.getContext(), 16);
+  return getMemoryType(element);
+}
+
+/// `value` with elements of `type`, which has as many bits.
+static Value bitcast(OpBuilder &builder, Location loc, Value value, Type type) {
+  if (auto vector = dyn_cast<VectorType>(value.getType()))
+    type = vector.clone(type);
+  if (value.getType() == type)
+    return value;
+  return arith::BitcastOp::create(builder, loc, type, value);
+}
+
 /// Loads lane by lane; lanes that are not active read element 0.
 Value LaneBuilder::loadLanes(const Buffer &buffer, const LaneIndex &offset,
                              Value active) {
-  Type type = getMemoryType(buffer.element);
+  Type type = getAccessType(buffer.element);
   LaneIndex safe = offset;
   if (active) {
     Value zero = splat(i64(0));
@@ -420,7 +437,7 @@ Value LaneBuilder::load(const Buffer &buffer, ArrayRef<LaneIndex> given,
   }
 
   LaneIndex offset = offsetOf(buffer, indices);
-  Type type = getMemoryType(buffer.element);
+  Type type = getAccessType(buffer.element);
   unsigned bytes = tds::getElementBytes(buffer.element);
   Value value;
   if (offset.isUniform() && (!inside || !isa<VectorType>(inside.getType()))) {
@@ -453,6 +470,7 @@ Value LaneBuilder::load(const Buffer &buffer, ArrayRef<LaneIndex> given,
       }
     }
   }
+  value = bitcast(builder, loc, value, getMemoryType(buffer.element));
   value = fromMemory(value, buffer.element);
   if (!guard)
     return value;
@@ -467,14 +485,16 @@ Value LaneBuilder::load(const Buffer &buffer, ArrayRef<LaneIndex> given,
 void LaneBuilder::store(const Buffer &buffer, ArrayRef<LaneIndex> indices,
                         Value value) {
   LaneIndex offset = offsetOf(buffer, indices);
-  Type type = getMemoryType(buffer.element);
+  Type type = getAccessType(buffer.element);
   unsigned bytes = tds::getElementBytes(buffer.element);
   if (offset.isUniform()) {
-    LLVM::StoreOp::create(builder, loc, toMemory(value, buffer.element),
+    value = bitcast(builder, loc, toMemory(value, buffer.element), type);
+    LLVM::StoreOp::create(builder, loc, value,
                           address(buffer.pointer, type, offset.base));
     return;
   }
   value = toMemory(splat(value), buffer.element);
+  value = bitcast(builder, loc, value, type);
   if (!offset.lanes && offset.step == 1 && (!mask || canMask(type))) {
     Value to = address(buffer.pointer, type, offset.base);
     if (mask)
