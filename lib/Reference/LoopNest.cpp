@@ -100,6 +100,20 @@ struct AllStep {
   template <typename T> static T combine(T acc, T v) { return acc & v; }
 };
 
+/// acc[l] = Step::combine(acc[l], v[l])
+template <typename Step, typename T>
+void combineRow(T *acc, const T *v, unsigned n) {
+  if constexpr (std::is_floating_point_v<T> && std::is_same_v<Step, MaxStep>) {
+    scalarmath::evaluate(scalarmath::Binary::Max, acc, v, acc, n);
+  } else if constexpr (std::is_floating_point_v<T> &&
+                       std::is_same_v<Step, MinStep>) {
+    scalarmath::evaluate(scalarmath::Binary::Min, acc, v, acc, n);
+  } else {
+    for (unsigned l = 0; l < n; ++l)
+      acc[l] = Step::combine(acc[l], v[l]);
+  }
+}
+
 /// Whether `v` takes the place of the best term so far: the first NaN wins,
 /// then the first best number.
 template <bool Max, typename T> bool isBetter(T v, T best) {
@@ -218,9 +232,7 @@ llvm::Expected<Tensor> Runner::reduceBy() {
     good = forRows(0, numParallel, points, [&](int64_t first, unsigned n) {
       std::fill_n(acc, n, Step::template identity<T>());
       forTerms(n, [&](int64_t) {
-        const T *v = frame.row<T>(nest.yield);
-        for (unsigned l = 0; l < n; ++l)
-          acc[l] = Step::combine(acc[l], v[l]);
+        combineRow<Step>(acc, frame.row<T>(nest.yield), n);
       });
       finish<K>(acc, first, n, result);
     });

@@ -196,6 +196,11 @@ void clamp(const Instruction &i, Frame &frame, unsigned n) {
   const T *x = frame.row<T>(i.a), *low = frame.row<T>(i.b),
           *high = frame.row<T>(i.c);
   T *dst = frame.row<T>(i.dst);
+  if constexpr (std::is_floating_point_v<T>) {
+    scalarmath::evaluate(scalarmath::Binary::Max, x, low, dst, n);
+    scalarmath::evaluate(scalarmath::Binary::Min, dst, high, dst, n);
+    return;
+  }
   for (unsigned lane = 0; lane < n; ++lane)
     dst[lane] = MinFn::of(MaxFn::of(x[lane], low[lane]), high[lane]);
 }
