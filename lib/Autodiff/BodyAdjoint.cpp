@@ -1,5 +1,4 @@
-//===- BodyAdjoint.cpp - adjoints of the tensors that a scalar body reads -*-
-// C++ -*-===//
+//===- BodyAdjoint.cpp - adjoints of what a body reads -*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

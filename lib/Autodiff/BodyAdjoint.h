@@ -1,5 +1,4 @@
-//===- BodyAdjoint.h - adjoints of the tensors that a scalar body reads -*- C++
-//-*-===//
+//===- BodyAdjoint.h - adjoints of what a body reads -*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -38,7 +37,6 @@ public:
             llvm::ArrayRef<mlir::Value> indices, llvm::ArrayRef<bool> mayLeave);
 
   mlir::Value lookup(mlir::Value old) const { return map.lookup(old); }
-  llvm::ArrayRef<mlir::Value> getIndices() const { return indices; }
   llvm::ArrayRef<mlir::Operation *> getOperations() const { return operations; }
   /// Reads `tensor` at the given old indices; 0 where one of them has left its
   /// extent.
@@ -54,7 +52,6 @@ private:
 
 /// What an operation with a scalar body passes to the function below.
 struct BodyProblem {
-  mlir::Operation *op = nullptr;
   mlir::Block *body = nullptr;
   /// The scalar that receives the seed.
   mlir::Value yielded;

@@ -1,5 +1,4 @@
-//===- ElementRules.cpp - table of the derivatives of element operations -*- C++
-//-*-===//
+//===- ElementRules.cpp - derivatives of element operations -*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

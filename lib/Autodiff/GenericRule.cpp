@@ -215,7 +215,6 @@ LogicalResult autodiff::buildGenericAdjoints(AdjointBuilder &emit,
                                              SmallVectorImpl<Value> &adjoints) {
   Seeds seeds(emit, generic, result, adjoint);
   BodyProblem problem;
-  problem.op = generic;
   problem.body = generic.getBlock();
   problem.yielded = generic.getYielded();
   problem.extents.assign(generic.getExtents().begin(),

@@ -1,5 +1,4 @@
-//===- GenericRule.h - derivative of tds.generic, for other rules -*- C++
-//-*-===//
+//===- GenericRule.h - derivative of tds.generic -*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

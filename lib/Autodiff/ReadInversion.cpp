@@ -1,5 +1,4 @@
-//===- ReadInversion.cpp - which iterations read a given element -*- C++
-//-*-===//
+//===- ReadInversion.cpp - which iterations read an element -*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,4 +1,4 @@
-//===- ReadInversion.h - which iterations read a given element -*- C++ -*-===//
+//===- ReadInversion.h - which iterations read an element -*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

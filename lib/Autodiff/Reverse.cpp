@@ -1,5 +1,4 @@
-//===- Reverse.cpp - the reverse sweep over a list of operations -*- C++
-//-*-===//
+//===- Reverse.cpp - the reverse sweep -*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,4 +1,4 @@
-//===- Reverse.h - the reverse sweep over a list of operations -*- C++ -*-===//
+//===- Reverse.h - the reverse sweep -*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- Rules.h - how derivative rules are written and registered -*- C++
-//-*-===//
+//===- Rules.h - how derivative rules are written -*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

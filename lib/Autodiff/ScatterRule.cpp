@@ -19,7 +19,6 @@ using namespace tdsl::autodiff;
 
 static LogicalResult scatterRule(ScatterOp op, RuleContext &c) {
   BodyProblem problem;
-  problem.op = op;
   problem.body = op.getBlock();
   problem.yielded = op.getYielded();
   problem.extents.assign(op.getExtents().begin(), op.getExtents().end());

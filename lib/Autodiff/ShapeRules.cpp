@@ -1,5 +1,4 @@
-//===- ShapeRules.cpp - derivatives of broadcast, reshape and transpose -*- C++
-//-*-===//
+//===- ShapeRules.cpp - broadcast, reshape, transpose -*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- GradientCheck.cpp - gradients against central differences -*- C++
-//-*-===//
+//===- GradientCheck.cpp - gradients against differences -*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

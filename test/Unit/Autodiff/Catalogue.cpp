@@ -1,5 +1,4 @@
-//===- Catalogue.cpp - one differentiable program for every rule -*- C++
-//-*-===//
+//===- Catalogue.cpp - a differentiable program a rule -*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- ConventionsTest.cpp - gradients where mathematics leaves a choice -*- C++
-//-*-===//
+//===- ConventionsTest.cpp - zeros, kinks, ties, infinities -*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- GradientCheckTest.cpp - the check finds and names wrong rules -*- C++
-//-*-===//
+//===- GradientCheckTest.cpp - the check finds wrong rules -*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
