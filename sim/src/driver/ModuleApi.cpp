@@ -119,8 +119,8 @@ CUresult loadModule(CUmodule *out, const void *image, unsigned count,
   const char *text = (const char *)image;
   const u8 first = (u8)text[0], second = first ? (u8)text[1] : 0;
   bool elf = first == 0x7f && second == 'E';
-  bool fatbin = (first == 0x50 && second == 0xed) ||
-                (first == 0xb1 && second == 0x43);
+  bool fatbin =
+      (first == 0x50 && second == 0xed) || (first == 0xb1 && second == 0x43);
   if (elf || fatbin) {
     error.write("the simulator runs PTX text, not compiled binaries");
     return CUDA_ERROR_NO_BINARY_FOR_GPU;

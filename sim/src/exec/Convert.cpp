@@ -115,10 +115,13 @@ template <class D, class F> inline D floatToInt(double v, Rnd r) {
     return std::numeric_limits<D>::max();
   return (D)v;
 }
-template <class D, class F, Rnd R> void floatToIntOp(Warp &w, const Op &o) {
+// The rounding comes with the operation (aux): as a template parameter it would
+// only multiply the code.
+template <class D, class F> void floatToIntOp(Warp &w, const Op &o) {
+  const Rnd r = (Rnd)o.aux;
   lanes1<typename Lane<D>::Storage, typename F::Storage>(
-      w, o, [](typename F::Storage a) {
-        return Lane<D>::store(floatToInt<D, F>(F::load(a), R));
+      w, o, [r](typename F::Storage a) {
+        return Lane<D>::store(floatToInt<D, F>(F::load(a), r));
       });
 }
 // The common f32 -> s32 truncation in a form that vectorises.
@@ -140,9 +143,10 @@ template <class S> inline double exactOrSticky(S v) {
     m = (m & ~0xfffull) | ((m & 0xfff) ? 0x800 : 0);
   return negative ? -(double)m : (double)m;
 }
-template <class F, class S, Rnd R> void intToFloatOp(Warp &w, const Op &o) {
+template <class F, class S> void intToFloatOp(Warp &w, const Op &o) {
   using Storage = typename F::Storage;
-  if (std::is_same<Storage, float>::value && R == Rnd::N) {
+  const Rnd r = (Rnd)o.aux;
+  if (std::is_same<Storage, float>::value && r == Rnd::N) {
     lanes1<float, typename Lane<S>::Storage>(
         w, o, [](typename Lane<S>::Storage a) -> float {
           return (float)Lane<S>::load(a);
@@ -153,7 +157,7 @@ template <class F, class S, Rnd R> void intToFloatOp(Warp &w, const Op &o) {
   Storage out[32];
   if (std::is_same<Storage, double>::value ||
       std::is_same<Storage, float>::value) {
-    RoundingScope scope(R);
+    RoundingScope scope(r);
     for (int i = 0; i < 32; ++i) {
       volatile S v = Lane<S>::load(a[i]);
       volatile Storage f = (Storage)v;
@@ -162,23 +166,23 @@ template <class F, class S, Rnd R> void intToFloatOp(Warp &w, const Op &o) {
     }
   } else {
     for (int i = 0; i < 32; ++i)
-      out[i] = F::store(exactOrSticky<S>(Lane<S>::load(a[i])), R);
+      out[i] = F::store(exactOrSticky<S>(Lane<S>::load(a[i])), r);
   }
   storeLanes(w, w.reg<Storage>(o.d), [&](int i) { return out[i]; });
 }
 
-template <class D, class S, Rnd R, bool Integral, bool Sat, bool Relu>
-void floatToFloatOp(Warp &w, const Op &o) {
+/// aux: the rounding; aux2: 1 to an integral value, 2 saturate.
+template <class D, class S> void floatToFloatOp(Warp &w, const Op &o) {
+  const Rnd r = (Rnd)o.aux;
+  const bool integral = o.aux2 & 1, sat = o.aux2 & 2;
   lanes1<typename D::Storage, typename S::Storage>(
-      w, o, [](typename S::Storage a) -> typename D::Storage {
+      w, o, [=](typename S::Storage a) -> typename D::Storage {
         double v = S::load(a);
-        if (Integral)
-          v = roundIntegral(v, R);
-        if (Sat)
+        if (integral)
+          v = roundIntegral(v, r);
+        if (sat)
           v = saturate<true>(v);
-        if (Relu)
-          v = v != v ? v : v > 0 ? v : 0.0;
-        return D::store(v, Integral ? Rnd::N : R);
+        return D::store(v, integral ? Rnd::N : r);
       });
 }
 
@@ -266,30 +270,30 @@ template <class D> void rowIntInt(Registry &r, Key d) {
 
 template <class D, class F>
 void pairFloatInt(Registry &r, Key d, Key s, bool ftz, u16 ptx, u16 sm) {
-  auto add = [&](const char *rnd, Handler fn) {
+  auto add = [&](const char *rnd, Rnd k) {
     for (const char *sat : {"", ".sat"})
       addCvt(r,
              std::string("cvt") + rnd + (ftz ? ".ftz" : "") + sat + "." +
                  d.name + "." + s.name,
-             fn, d.type, s.type, ptx, sm);
+             floatToIntOp<D, F>, d.type, s.type, ptx, sm)
+          .aux = (u8)k;
   };
-  add(".rni", floatToIntOp<D, F, Rnd::N>);
-  add(".rzi", std::is_same<D, s32>::value && std::is_same<F, F32<false>>::value
-                  ? truncF32S32
-                  : floatToIntOp<D, F, Rnd::Z>);
-  add(".rmi", floatToIntOp<D, F, Rnd::M>);
-  add(".rpi", floatToIntOp<D, F, Rnd::P>);
+  add(".rni", Rnd::N);
+  add(".rzi", Rnd::Z);
+  add(".rmi", Rnd::M);
+  add(".rpi", Rnd::P);
 }
 template <class F, class S>
 void pairIntFloat(Registry &r, Key d, Key s, u16 ptx, u16 sm) {
-  auto add = [&](const char *rnd, Handler fn) {
-    addCvt(r, std::string("cvt") + rnd + "." + d.name + "." + s.name, fn,
-           d.type, s.type, ptx, sm);
+  auto add = [&](const char *rnd, Rnd k) {
+    addCvt(r, std::string("cvt") + rnd + "." + d.name + "." + s.name,
+           intToFloatOp<F, S>, d.type, s.type, ptx, sm)
+        .aux = (u8)k;
   };
-  add(".rn", intToFloatOp<F, S, Rnd::N>);
-  add(".rz", intToFloatOp<F, S, Rnd::Z>);
-  add(".rm", intToFloatOp<F, S, Rnd::M>);
-  add(".rp", intToFloatOp<F, S, Rnd::P>);
+  add(".rn", Rnd::N);
+  add(".rz", Rnd::Z);
+  add(".rm", Rnd::M);
+  add(".rp", Rnd::P);
 }
 template <class I> void withInt(Registry &r, Key i) {
   pairFloatInt<I, F16>(r, i, {"f16", Ty::F16}, false, 42, 53);
@@ -309,43 +313,41 @@ void formatPair(Registry &r, Key d, Key s, bool ftz, bool narrowing, u16 ptx,
                 u16 sm) {
   std::string t = std::string(".") + d.name + "." + s.name;
   std::string f = ftz ? ".ftz" : "";
-  auto add = [&](const std::string &rnd, Handler plain, Handler sat) {
-    addCvt(r, "cvt" + rnd + f + t, plain, d.type, s.type, ptx, sm);
-    addCvt(r, "cvt" + rnd + f + ".sat" + t, sat, d.type, s.type, ptx, sm);
+  auto add = [&](const std::string &rnd, Rnd k) {
+    for (u8 sat : {0, 2}) {
+      OpInfo &info = addCvt(r, "cvt" + rnd + f + (sat ? ".sat" : "") + t,
+                            floatToFloatOp<D, S>, d.type, s.type, ptx, sm);
+      info.aux = (u8)k;
+      info.aux2 = sat;
+    }
   };
   if (!narrowing) {
-    add("", floatToFloatOp<D, S, Rnd::N, false, false, false>,
-        floatToFloatOp<D, S, Rnd::N, false, true, false>);
+    add("", Rnd::N);
     return;
   }
-  add(".rn", floatToFloatOp<D, S, Rnd::N, false, false, false>,
-      floatToFloatOp<D, S, Rnd::N, false, true, false>);
-  add(".rz", floatToFloatOp<D, S, Rnd::Z, false, false, false>,
-      floatToFloatOp<D, S, Rnd::Z, false, true, false>);
-  add(".rm", floatToFloatOp<D, S, Rnd::M, false, false, false>,
-      floatToFloatOp<D, S, Rnd::M, false, true, false>);
-  add(".rp", floatToFloatOp<D, S, Rnd::P, false, false, false>,
-      floatToFloatOp<D, S, Rnd::P, false, true, false>);
+  add(".rn", Rnd::N);
+  add(".rz", Rnd::Z);
+  add(".rm", Rnd::M);
+  add(".rp", Rnd::P);
 }
 /// cvt.rni.f32.f32 and the like: round to an integral value.
 template <class F>
 void integral(Registry &r, Key k, bool ftz, u16 ptx, u16 sm) {
   std::string t = std::string(".") + k.name + "." + k.name;
   std::string f = ftz ? ".ftz" : "";
-  auto add = [&](const std::string &rnd, Handler plain, Handler sat) {
-    addCvt(r, "cvt" + rnd + f + t, plain, k.type, k.type, ptx, sm);
-    addCvt(r, "cvt" + rnd + f + ".sat" + t, sat, k.type, k.type, ptx, sm);
+  auto add = [&](const std::string &rnd, Rnd mode, u8 whole) {
+    for (u8 sat : {0, 2}) {
+      OpInfo &info = addCvt(r, "cvt" + rnd + f + (sat ? ".sat" : "") + t,
+                            floatToFloatOp<F, F>, k.type, k.type, ptx, sm);
+      info.aux = (u8)mode;
+      info.aux2 = (u8)(whole | sat);
+    }
   };
-  add(".rni", floatToFloatOp<F, F, Rnd::N, true, false, false>,
-      floatToFloatOp<F, F, Rnd::N, true, true, false>);
-  add(".rzi", floatToFloatOp<F, F, Rnd::Z, true, false, false>,
-      floatToFloatOp<F, F, Rnd::Z, true, true, false>);
-  add(".rmi", floatToFloatOp<F, F, Rnd::M, true, false, false>,
-      floatToFloatOp<F, F, Rnd::M, true, true, false>);
-  add(".rpi", floatToFloatOp<F, F, Rnd::P, true, false, false>,
-      floatToFloatOp<F, F, Rnd::P, true, true, false>);
-  add("", floatToFloatOp<F, F, Rnd::N, false, false, false>,
-      floatToFloatOp<F, F, Rnd::N, false, true, false>);
+  add(".rni", Rnd::N, 1);
+  add(".rzi", Rnd::Z, 1);
+  add(".rmi", Rnd::M, 1);
+  add(".rpi", Rnd::P, 1);
+  add("", Rnd::N, 0);
 }
 
 template <class D, Rnd R, bool Relu, bool Finite>
@@ -406,6 +408,10 @@ void registerConvert(Registry &r) {
   withInt<s32>(r, {"s32", Ty::S32});
   withInt<u64>(r, {"u64", Ty::U64});
   withInt<s64>(r, {"s64", Ty::S64});
+
+  for (const char *sat : {"", ".sat"})
+    addCvt(r, std::string("cvt.rzi") + sat + ".s32.f32", truncF32S32, Ty::S32,
+           Ty::F32);
 
   const Key h{"f16", Ty::F16}, b{"bf16", Ty::BF16}, f{"f32", Ty::F32},
       d{"f64", Ty::F64};

@@ -47,8 +47,8 @@ u64 *objectOf(Warp &w, const Op &o, int i, const u64 *address, bool init) {
     w.fault(FaultKind::OutOfBounds,
             "mbarrier outside the block's shared memory", i);
   if (a & 7)
-    w.fault(FaultKind::Misaligned, "mbarrier at an address that is not a multiple of 8",
-            i);
+    w.fault(FaultKind::Misaligned,
+            "mbarrier at an address that is not a multiple of 8", i);
   (void)o;
   if (w.block->shadow && init)
     checkSharedLane(w, i, (u32)a, 8, true);
@@ -124,8 +124,8 @@ void completeBytes(Warp &w, const Op &o) {
 void wait(Warp &w, const Op &o) {
   u32 done = 0;
   forLanes(w, o, false, [&](int i, u64 *at) {
-    bool waited = o.aux2 & 1 ? w.reg<u32>(o.b)[i] & 1
-                             : unpack(w.reg<u64>(o.b)[i]).phase;
+    bool waited =
+        o.aux2 & 1 ? w.reg<u32>(o.b)[i] & 1 : unpack(w.reg<u64>(o.b)[i]).phase;
     if (unpack(*at).phase != waited)
       done |= 1u << i;
   });
@@ -169,24 +169,34 @@ void registerMbarrier(Registry &r) {
   };
   const Ty U = Ty::U32, B = Ty::B64, P = Ty::Pred;
   add("mbarrier.init", ".b64", Form::Red, init, Ty::None, U, false, 0, 70, 80);
-  add("mbarrier.inval", ".b64", Form::Red, invalidate, Ty::None, Ty::None, false, 0, 70, 80);
+  add("mbarrier.inval", ".b64", Form::Red, invalidate, Ty::None, Ty::None,
+      false, 0, 70, 80);
   for (const char *sem : {"", ".release.cta", ".release.cluster"}) {
     u16 ptx = *sem ? 80 : 70, sm = *sem ? 90 : 80;
     std::string m = sem;
-    add("mbarrier.arrive" + m, ".b64", Form::Atom, arrive, B, U, true, 0, ptx, sm);
-    add("mbarrier.arrive_drop" + m, ".b64", Form::Atom, arrive, B, U, true, 2, ptx, sm);
-    add("mbarrier.arrive.expect_tx" + m, ".b64", Form::Atom, arrive, B, U, false, 1, 80, 90);
+    add("mbarrier.arrive" + m, ".b64", Form::Atom, arrive, B, U, true, 0, ptx,
+        sm);
+    add("mbarrier.arrive_drop" + m, ".b64", Form::Atom, arrive, B, U, true, 2,
+        ptx, sm);
+    add("mbarrier.arrive.expect_tx" + m, ".b64", Form::Atom, arrive, B, U,
+        false, 1, 80, 90);
   }
   for (const char *sem : {"", ".relaxed.cta"}) {
-    add(std::string("mbarrier.expect_tx") + sem, ".b64", Form::Red, expectBytes, Ty::None, U, false, 0, 80, 90);
-    add(std::string("mbarrier.complete_tx") + sem, ".b64", Form::Red, completeBytes, Ty::None, U, false, 0, 80, 90);
+    add(std::string("mbarrier.expect_tx") + sem, ".b64", Form::Red, expectBytes,
+        Ty::None, U, false, 0, 80, 90);
+    add(std::string("mbarrier.complete_tx") + sem, ".b64", Form::Red,
+        completeBytes, Ty::None, U, false, 0, 80, 90);
   }
   for (const char *sem : {"", ".acquire.cta", ".acquire.cluster"}) {
     std::string m = sem;
-    add("mbarrier.test_wait" + m, ".b64", Form::Atom, wait, P, B, false, 0, 70, 80, Flow::Yield);
-    add("mbarrier.test_wait.parity" + m, ".b64", Form::Atom, wait, P, U, false, 1, 71, 80, Flow::Yield);
-    add("mbarrier.try_wait" + m, ".b64", Form::Atom, wait, P, B, false, 2, 78, 90, Flow::Yield);
-    add("mbarrier.try_wait.parity" + m, ".b64", Form::Atom, wait, P, U, false, 3, 78, 90, Flow::Yield);
+    add("mbarrier.test_wait" + m, ".b64", Form::Atom, wait, P, B, false, 0, 70,
+        80, Flow::Yield);
+    add("mbarrier.test_wait.parity" + m, ".b64", Form::Atom, wait, P, U, false,
+        1, 71, 80, Flow::Yield);
+    add("mbarrier.try_wait" + m, ".b64", Form::Atom, wait, P, B, false, 2, 78,
+        90, Flow::Yield);
+    add("mbarrier.try_wait.parity" + m, ".b64", Form::Atom, wait, P, U, false,
+        3, 78, 90, Flow::Yield);
   }
 }
 
