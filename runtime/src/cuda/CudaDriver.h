@@ -36,7 +36,6 @@ constexpr CUresult cudaErrorNotFound = 500;
 constexpr int attributeMaxSharedOptin = 97;
 constexpr int attributeComputeMajor = 75;
 constexpr int attributeComputeMinor = 76;
-constexpr int functionStaticShared = 1;
 constexpr int functionMaxDynamicShared = 8;
 constexpr int jitInfoLog = 3, jitInfoLogBytes = 4;
 constexpr int jitErrorLog = 5, jitErrorLogBytes = 6;
@@ -76,7 +75,6 @@ constexpr unsigned streamNonBlocking = 1;
     (CUfunction *, CUmodule, const char *))                                    \
   X(moduleGetGlobal, "cuModuleGetGlobal_v2",                                   \
     (CUdeviceptr *, size_t *, CUmodule, const char *))                         \
-  X(funcGetAttribute, "cuFuncGetAttribute", (int *, int, CUfunction))          \
   X(funcSetAttribute, "cuFuncSetAttribute", (CUfunction, int, int))            \
   X(launchKernel, "cuLaunchKernel",                                            \
     (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,   \

@@ -13,8 +13,6 @@
 
 #include "cuda/CudaProgram.h"
 
-#include <algorithm>
-
 namespace tdsrt {
 
 namespace {
@@ -103,8 +101,8 @@ public:
         driver.check(call.launchKernel(
                          functions[step.kernel], step.grid[0], step.grid[1],
                          step.grid[2], kernel.block[0], kernel.block[1],
-                         kernel.block[2], dynamicShared[step.kernel],
-                         queue.stream, step.parameters.data(), nullptr),
+                         kernel.block[2], kernel.sharedBytes, queue.stream,
+                         step.parameters.data(), nullptr),
                      cat("launching ", kernel.symbol, " (", kernel.title, ", ",
                          kernel.source, ")"));
         ++counts[step.kernel].calls;
@@ -255,20 +253,12 @@ private:
              " of shared memory, but a block has ",
              bytesInWords(device->maxSharedBytes()),
              " on this GPU; compile it for this GPU's --arch");
-      // The code declares a part of it, the rest is given at launch.
-      int declared = 0;
-      driver.check(
-          call.funcGetAttribute(&declared, functionStaticShared, function),
-          cat("asking for the shared memory of ", kernel.symbol));
-      uint32_t dynamic =
-          kernel.sharedBytes -
-          std::min(kernel.sharedBytes, static_cast<uint32_t>(declared));
       constexpr uint32_t sharedWithoutAsking = 48 * 1024;
       if (kernel.sharedBytes > sharedWithoutAsking)
-        driver.check(call.funcSetAttribute(function, functionMaxDynamicShared,
-                                           static_cast<int>(dynamic)),
-                     cat("giving shared memory to ", kernel.symbol));
-      dynamicShared.push_back(dynamic);
+        driver.check(
+            call.funcSetAttribute(function, functionMaxDynamicShared,
+                                  static_cast<int>(kernel.sharedBytes)),
+            cat("giving shared memory to ", kernel.symbol));
       functions.push_back(function);
     }
     counts.resize(functions.size());
@@ -374,7 +364,6 @@ private:
   CUstream lastStream = nullptr;
   bool hasWork = false;
   std::vector<CUfunction> functions;
-  std::vector<uint32_t> dynamicShared;
   std::vector<KernelCounters> counts;
   std::vector<CudaBlock> slabs, constants, inputs, results;
   CudaBlock arena;
