@@ -40,8 +40,10 @@ void tdsl::registerAllPasses() {
   registerTDSLTargetPasses();
 }
 
-void tdsl::buildDifferentiationPipeline(OpPassManager &manager, const PipelineOptions &options) {
-  // Derivatives are taken of whole functions: calls go first, but those with a derivative of their own stay until it has been used.
+void tdsl::buildDifferentiationPipeline(OpPassManager &manager,
+                                        const PipelineOptions &options) {
+  // Derivatives are taken of whole functions: calls go first, but those with a
+  // derivative of their own stay until it has been used.
   manager.addPass(autodiff::createInlineCallsPass());
   manager.addPass(createCanonicalizerPass());
   // What is computed twice would be differentiated twice.
@@ -49,13 +51,16 @@ void tdsl::buildDifferentiationPipeline(OpPassManager &manager, const PipelineOp
   manager.addPass(autodiff::createDifferentiatePass());
   if (options.guardGathers)
     manager.addPass(createGuardGathersPass());
-  // The reverse sweep recomputes what the forward pass has, and leaves what nobody asked for.
+  // The reverse sweep recomputes what the forward pass has, and leaves what
+  // nobody asked for.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createSymbolDCEPass());
 }
 
-void tdsl::buildKernelPipeline(OpPassManager &manager, const PipelineOptions &options, StringRef target) {
+void tdsl::buildKernelPipeline(OpPassManager &manager,
+                               const PipelineOptions &options,
+                               StringRef target) {
   FusionOptions fusion;
   fusion.fuse = options.fusion;
   buildFusionPipeline(manager, fusion);
@@ -67,4 +72,6 @@ void tdsl::buildKernelPipeline(OpPassManager &manager, const PipelineOptions &op
   manager.addPass(createSelectSchedulePass(schedule));
 }
 
-void tdsl::buildPlanningPipeline(OpPassManager &manager) { manager.addPass(createPlanPass()); }
+void tdsl::buildPlanningPipeline(OpPassManager &manager) {
+  manager.addPass(createPlanPass());
+}

@@ -10,7 +10,9 @@ using tdsl::StandardModule;
 
 #include "StandardModules.inc"
 
-llvm::ArrayRef<StandardModule> tdsl::getStandardModules() { return standardModules; }
+llvm::ArrayRef<StandardModule> tdsl::getStandardModules() {
+  return standardModules;
+}
 
 llvm::StringRef tdsl::getStandardModule(llvm::StringRef name) {
   for (const StandardModule &module : standardModules)

@@ -12,5 +12,6 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   tdsl::registerAllDialects(registry);
   tdsl::registerAllPasses();
-  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "TDS pass driver\n", registry));
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv, "TDS pass driver\n", registry));
 }

@@ -15,7 +15,8 @@
 using namespace mlir;
 using namespace tdslc;
 
-/// Adds the sizes that the program's `// check: -D B=2 …` line asks for; the command line goes before them. False where the line cannot be read.
+/// Adds the sizes that the program's `// check: -D B=2 …` line asks for; the
+/// command line goes before them. False where the line cannot be read.
 static bool addSmallSizes(Options &options) {
   auto buffer = llvm::MemoryBuffer::getFile(options.input);
   if (!buffer)
@@ -33,13 +34,17 @@ static bool addSmallSizes(Options &options) {
       if (define == "-D" && i + 1 < words.size())
         define = words[++i];
       else if (!define.consume_front("-D")) {
-        llvm::errs() << "tdslc: " << options.input << ": a line `// check:` holds -D name=value only, not '" << define << "'\n";
+        llvm::errs() << "tdslc: " << options.input
+                     << ": a line `// check:` holds -D name=value only, not '"
+                     << define << "'\n";
         return false;
       }
       auto [name, value] = define.split('=');
       int64_t number;
       if (name.empty() || value.getAsInteger(0, number)) {
-        llvm::errs() << "tdslc: " << options.input << ": in the line `// check:`, '" << define << "' is not name=number\n";
+        llvm::errs() << "tdslc: " << options.input
+                     << ": in the line `// check:`, '" << define
+                     << "' is not name=number\n";
         return false;
       }
       options.defines.emplace(name.str(), number);
@@ -61,9 +66,13 @@ ExitCode tdslc::check(const Options &given) {
   if (options.checkGrad) {
     tdsl::autodiff::GradientCheckOptions checkOptions;
     checkOptions.verbose = options.verbose;
-    return succeeded(tdsl::autodiff::checkGradients(*program.module, llvm::outs(), checkOptions)) ? Fine : ProgramWrong;
+    return succeeded(tdsl::autodiff::checkGradients(*program.module,
+                                                    llvm::outs(), checkOptions))
+               ? Fine
+               : ProgramWrong;
   }
-  // A program is right only if everything that it differentiates has a derivative.
+  // A program is right only if everything that it differentiates has a
+  // derivative.
   if (!runDifferentiation(program, options))
     return ProgramWrong;
   llvm::outs() << options.input << ": no errors\n";

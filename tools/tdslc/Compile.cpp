@@ -24,25 +24,51 @@
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
-#include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/WithColor.h"
 
 using namespace mlir;
 using namespace tdslc;
 
-/// Writes `bytes` to the file, completely or not at all.
+/// Writes and says what went wrong, so that the stream does not end the program
+/// when it is destroyed.
+static std::error_code writeAll(llvm::raw_fd_ostream &os, StringRef bytes) {
+  os << bytes;
+  os.flush();
+  std::error_code error = os.error();
+  os.clear_error();
+  return error;
+}
+
+/// Writes `bytes` to the file, completely or not at all. What is no file, as a
+/// pipe or a device, is written in place and not replaced.
 static ExitCode writeOutput(StringRef path, StringRef bytes) {
+  std::error_code error;
+  llvm::sys::fs::file_status status;
   if (path.empty() || path == "-") {
-    llvm::outs() << bytes;
-    return Fine;
+    path = "standard output";
+    error = writeAll(llvm::outs(), bytes);
+  } else if (!llvm::sys::fs::status(path, status) &&
+             !llvm::sys::fs::is_regular_file(status)) {
+    llvm::raw_fd_ostream os(path, error);
+    if (!error)
+      error = writeAll(os, bytes);
+  } else if (auto file =
+                 llvm::sys::fs::TempFile::create(path + ".temp-%%%%%%")) {
+    {
+      llvm::raw_fd_ostream os(file->FD, /*shouldClose=*/false);
+      error = writeAll(os, bytes);
+    }
+    std::error_code ended =
+        llvm::errorToErrorCode(error ? file->discard() : file->keep(path));
+    if (!error)
+      error = ended;
+  } else {
+    error = llvm::errorToErrorCode(file.takeError());
   }
-  llvm::Error error = llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
-    os << bytes;
-    return llvm::Error::success();
-  });
   if (!error)
     return Fine;
-  llvm::errs() << "tdslc: " << path << " cannot be written: " << llvm::toString(std::move(error)) << "\n";
+  llvm::errs() << "tdslc: " << path << " cannot be written: " << error.message()
+               << "\n";
   return ProgramWrong;
 }
 
@@ -55,26 +81,33 @@ static std::string print(Operation *op) {
 }
 
 /// Keeps a stage beside the output under --save-temps.
-static ExitCode saveStage(const Options &options, StringRef suffix, Operation *op) {
-  return options.saveTemps ? writeOutput(options.output + "." + suffix.str() + ".mlir", print(op)) : Fine;
+static ExitCode saveStage(const Options &options, StringRef suffix,
+                          Operation *op) {
+  return options.saveTemps
+             ? writeOutput(options.output + "." + suffix.str() + ".mlir",
+                           print(op))
+             : Fine;
 }
 
 ExitCode tdslc::runFrontend(const Options &options, Program &program) {
   auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(options.input);
   if (!buffer) {
-    llvm::errs() << "tdslc: " << options.input << " cannot be read: " << buffer.getError().message() << "\n";
+    llvm::errs() << "tdslc: " << options.input
+                 << " cannot be read: " << buffer.getError().message() << "\n";
     return ProgramWrong;
   }
   program.path = options.input;
   program.text = (*buffer)->getBuffer().str();
   tdsl::SourceManager sources;
-  tdsl::SourceManager::FileId file = sources.addText(program.text, options.input);
+  tdsl::SourceManager::FileId file =
+      sources.addText(program.text, options.input);
   tdsl::DiagnosticEngine diagnostics(sources);
   auto report = [&] {
     if (options.jsonDiagnostics)
       diagnostics.renderJSON(llvm::errs());
     else
-      diagnostics.render(llvm::errs(), llvm::WithColor(llvm::errs()).colorsEnabled());
+      diagnostics.render(llvm::errs(),
+                         llvm::WithColor(llvm::errs()).colorsEnabled());
   };
   if (file == ~0u) {
     llvm::errs() << "tdslc: " << options.input << " is larger than 4 GiB\n";
@@ -86,7 +119,8 @@ ExitCode tdslc::runFrontend(const Options &options, Program &program) {
   report();
   if (diagnostics.hasErrors() || !result->program)
     return ProgramWrong;
-  program.module = tdsl::emitProgram(*result->program, sources, program.context);
+  program.module =
+      tdsl::emitProgram(*result->program, sources, program.context);
   return program.module ? Fine : Internal;
 }
 
@@ -94,29 +128,37 @@ ExitCode tdslc::runFrontend(const Options &options, Program &program) {
 static ExitCode emitSyntaxTree(const Options &options) {
   auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(options.input);
   if (!buffer) {
-    llvm::errs() << "tdslc: " << options.input << " cannot be read: " << buffer.getError().message() << "\n";
+    llvm::errs() << "tdslc: " << options.input
+                 << " cannot be read: " << buffer.getError().message() << "\n";
     return ProgramWrong;
   }
   tdsl::SourceManager sources;
-  tdsl::SourceManager::FileId file = sources.addText((*buffer)->getBuffer(), options.input);
+  tdsl::SourceManager::FileId file =
+      sources.addText((*buffer)->getBuffer(), options.input);
   tdsl::DiagnosticEngine diagnostics(sources);
   tdsl::ASTContext context;
   tdsl::ast::File tree = tdsl::parseFile(sources, file, context, diagnostics);
   std::string text;
   llvm::raw_string_ostream os(text);
   tdsl::printAST(tree, os);
-  diagnostics.render(llvm::errs());
+  if (options.jsonDiagnostics)
+    diagnostics.renderJSON(llvm::errs());
+  else
+    diagnostics.render(llvm::errs(),
+                       llvm::WithColor(llvm::errs()).colorsEnabled());
   ExitCode written = writeOutput(options.output, text);
   return diagnostics.hasErrors() ? ProgramWrong : written;
 }
 
 /// Assembles PTX with the ptxas of a CUDA toolkit.
-static ExitCode emitCubin(const Options &options, StringRef ptx, StringRef arch) {
+static ExitCode emitCubin(const Options &options, StringRef ptx,
+                          StringRef arch) {
   auto ptxas = llvm::sys::findProgramByName("ptxas");
   if (!ptxas)
     ptxas = llvm::sys::findProgramByName("ptxas", {"/usr/local/cuda/bin"});
   if (!ptxas) {
-    llvm::errs() << "tdslc: --emit=cubin needs ptxas of a CUDA toolkit on PATH\n";
+    llvm::errs()
+        << "tdslc: --emit=cubin needs ptxas of a CUDA toolkit on PATH\n";
     return ProgramWrong;
   }
   if (options.output.empty()) {
@@ -134,7 +176,8 @@ static ExitCode emitCubin(const Options &options, StringRef ptx, StringRef arch)
   std::string archFlag = "-arch=" + arch.str();
   StringRef arguments[] = {*ptxas, archFlag, path, "-o", options.output};
   std::string message;
-  if (llvm::sys::ExecuteAndWait(*ptxas, arguments, std::nullopt, {}, 0, 0, &message) != 0) {
+  if (llvm::sys::ExecuteAndWait(*ptxas, arguments, std::nullopt, {}, 0, 0,
+                                &message) != 0) {
     llvm::errs() << "tdslc: ptxas does not accept the PTX " << message << "\n";
     return Internal;
   }
@@ -142,11 +185,14 @@ static ExitCode emitCubin(const Options &options, StringRef ptx, StringRef arch)
 }
 
 /// The targets of the run, in order.
-static bool getTargets(const Options &options, SmallVectorImpl<Target> &targets) {
+static bool getTargets(const Options &options,
+                       SmallVectorImpl<Target> &targets) {
   StringRef extension = llvm::sys::path::extension(options.output);
-  SmallVector<std::string> names(options.targets.begin(), options.targets.end());
+  SmallVector<std::string> names(options.targets.begin(),
+                                 options.targets.end());
   if (names.empty()) {
-    bool isGPU = options.emit == "ptx" || options.emit == "cubin" || (options.emit.empty() && extension == ".ptx");
+    bool isGPU = options.emit == "ptx" || options.emit == "cubin" ||
+                 (options.emit.empty() && extension == ".ptx");
     if (options.emit.empty() && extension == ".tdsx")
       names = {options.arch, "cpu"};
     else
@@ -156,6 +202,18 @@ static bool getTargets(const Options &options, SmallVectorImpl<Target> &targets)
     Target target;
     if (!parseTarget(name, options, target))
       return false;
+    if (target.isCPU && (options.emit == "ptx" || options.emit == "cubin")) {
+      llvm::errs() << "tdslc: --emit=" << options.emit
+                   << " needs a GPU target, not '" << name << "'\n";
+      return false;
+    }
+    if (llvm::any_of(targets, [&](const Target &other) {
+          return other.arch == target.arch;
+        })) {
+      llvm::errs() << "tdslc: the target '" << target.arch
+                   << "' is listed twice\n";
+      return false;
+    }
     targets.push_back(target);
   }
   return true;
@@ -222,7 +280,8 @@ ExitCode tdslc::compile(const Options &options) {
     if (options.emit == "llvm" && target.isCPU) {
       auto cpuTarget = tdsl::cpu::CPUTarget::get(target.arch);
       llvm::LLVMContext llvmContext;
-      std::unique_ptr<llvm::Module> code = tdsl::cpu::emitLLVM(*module, *cpuTarget, llvmContext);
+      std::unique_ptr<llvm::Module> code =
+          tdsl::cpu::emitLLVM(*module, *cpuTarget, llvmContext);
       if (!code)
         return Internal;
       std::string text;
@@ -232,7 +291,8 @@ ExitCode tdslc::compile(const Options &options) {
     }
     if (options.emit == "llvm") {
       std::string text;
-      if (failed(tdsl::gpu::compileKernels(*module, *tdsl::gpu::lookupArch(target.arch), {}, &text)))
+      if (failed(tdsl::gpu::compileKernels(
+              *module, *tdsl::gpu::lookupArch(target.arch), {}, &text)))
         return Internal;
       return writeOutput(options.output, text);
     }
@@ -243,13 +303,16 @@ ExitCode tdslc::compile(const Options &options) {
       return emitCubin(options, file, target.arch);
     files.push_back(std::move(file));
   }
-  if (llvm::sys::path::extension(options.output) != ".tdsx")
+  if (!options.emit.empty() ||
+      llvm::sys::path::extension(options.output) != ".tdsx")
     return writeOutput(options.output, files.front());
 
   SmallVector<tdsl::ContainerMember> members;
   for (auto [target, file] : llvm::zip(targets, files)) {
     std::string kind = target.isCPU ? "cpu" : "cuda";
-    members.push_back({kind + "." + target.arch + (target.isCPU ? ".so" : ".ptx"), kind, target.arch, file});
+    members.push_back(
+        {kind + "." + target.arch + (target.isCPU ? ".so" : ".ptx"), kind,
+         target.arch, file});
   }
   llvm::Expected<std::string> container = tdsl::makeContainer(members);
   if (!container) {

@@ -15,7 +15,8 @@
 
 namespace tdslc {
 
-/// A program on its way: the text, and the tds module that the front end made of it.
+/// A program on its way: the text, and the tds module that the front end made
+/// of it.
 struct Program {
   std::string path;
   std::string text;
@@ -29,7 +30,8 @@ ExitCode compile(const Options &options);
 /// `tdslc check model.tds`.
 ExitCode check(const Options &options);
 
-/// Reads, parses, checks and emits the program. On an error it is printed and the result is ProgramWrong.
+/// Reads, parses, checks and emits the program. On an error it is printed and
+/// the result is ProgramWrong.
 ExitCode runFrontend(const Options &options, Program &program);
 
 } // namespace tdslc

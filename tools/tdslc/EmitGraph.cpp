@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A launch stands one layer below the lowest launch that it depends on. Within a layer launches keep the order of the plan. That is enough for the
-// shapes that training steps have: long chains with short side branches.
+// A launch stands one layer below the lowest launch that it depends on. Within
+// a layer launches keep the order of the plan. That is enough for the shapes
+// that training steps have: long chains with short side branches.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +20,8 @@
 using namespace mlir;
 using namespace tdsl;
 
-static constexpr int kBoxWidth = 210, kBoxHeight = 54, kGapX = 26, kGapY = 44, kMargin = 24, kTitle = 34;
+static constexpr int kBoxWidth = 210, kBoxHeight = 54, kGapX = 26, kGapY = 44,
+                     kMargin = 24, kTitle = 34;
 
 namespace {
 struct Node {
@@ -47,7 +49,9 @@ static std::string getSource(Location loc) {
   std::string text;
   loc->walk([&](Location part) {
     if (auto file = dyn_cast<FileLineColLoc>(part)) {
-      text = (llvm::sys::path::filename(file.getFilename()) + ":" + Twine(file.getLine())).str();
+      text = (llvm::sys::path::filename(file.getFilename()) + ":" +
+              Twine(file.getLine()))
+                 .str();
       return WalkResult::interrupt();
     }
     return WalkResult::advance();
@@ -106,32 +110,48 @@ void tdslc::emitGraph(ModuleOp plan, raw_ostream &os) {
   int top = kMargin, width = 0;
   for (auto entry : plan.getOps<plan::EntryOp>()) {
     SmallVector<Node> nodes = collectNodes(entry);
-    svg << "<text class=\"title\" x=\"" << kMargin << "\" y=\"" << top + 18 << "\">" << escape(entry.getSymName()) << ": " << nodes.size()
+    svg << "<text class=\"title\" x=\"" << kMargin << "\" y=\"" << top + 18
+        << "\">" << escape(entry.getSymName()) << ": " << nodes.size()
         << " launches, arena " << getBytesText(entry.getArena()) << "</text>\n";
     top += kTitle;
-    auto x = [](const Node &node) { return kMargin + node.column * (kBoxWidth + kGapX); };
-    auto y = [&](const Node &node) { return top + node.layer * (kBoxHeight + kGapY); };
+    auto x = [](const Node &node) {
+      return kMargin + node.column * (kBoxWidth + kGapX);
+    };
+    auto y = [&](const Node &node) {
+      return top + node.layer * (kBoxHeight + kGapY);
+    };
     for (const Node &node : nodes)
       for (size_t input : node.inputs) {
-        int x0 = x(nodes[input]) + kBoxWidth / 2, y0 = y(nodes[input]) + kBoxHeight, x1 = x(node) + kBoxWidth / 2, y1 = y(node);
-        svg << "<path d=\"M" << x0 << " " << y0 << " C" << x0 << " " << y0 + kGapY / 2 << " " << x1 << " " << y1 - kGapY / 2 << " " << x1 << " "
-            << y1 << "\"/>\n";
+        int x0 = x(nodes[input]) + kBoxWidth / 2,
+            y0 = y(nodes[input]) + kBoxHeight, x1 = x(node) + kBoxWidth / 2,
+            y1 = y(node);
+        svg << "<path d=\"M" << x0 << " " << y0 << " C" << x0 << " "
+            << y0 + kGapY / 2 << " " << x1 << " " << y1 - kGapY / 2 << " " << x1
+            << " " << y1 << "\"/>\n";
       }
     int bottom = top;
     for (const Node &node : nodes) {
-      svg << "<rect x=\"" << x(node) << "\" y=\"" << y(node) << "\" width=\"" << kBoxWidth << "\" height=\"" << kBoxHeight << "\"/>\n"
-          << "<text x=\"" << x(node) + 10 << "\" y=\"" << y(node) + 22 << "\">" << escape(node.kernel) << "</text>\n"
-          << "<text class=\"note\" x=\"" << x(node) + 10 << "\" y=\"" << y(node) + 41 << "\">" << escape(node.source)
-          << (node.source.empty() ? "" : ", ") << getBytesText(node.bytes) << "</text>\n";
+      svg << "<rect x=\"" << x(node) << "\" y=\"" << y(node) << "\" width=\""
+          << kBoxWidth << "\" height=\"" << kBoxHeight << "\"/>\n"
+          << "<text x=\"" << x(node) + 10 << "\" y=\"" << y(node) + 22 << "\">"
+          << escape(node.kernel) << "</text>\n"
+          << "<text class=\"note\" x=\"" << x(node) + 10 << "\" y=\""
+          << y(node) + 41 << "\">" << escape(node.source)
+          << (node.source.empty() ? "" : ", ") << getBytesText(node.bytes)
+          << "</text>\n";
       bottom = std::max(bottom, y(node) + kBoxHeight);
       width = std::max(width, x(node) + kBoxWidth);
     }
     top = bottom + kGapY;
   }
   width = std::max(width, 360) + kMargin;
-  os << "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " << width << " " << top << "\" width=\"" << width << "\" height=\"" << top
-     << "\">\n<style>rect{fill:#eef3fa;stroke:#4a6fa5;rx:5}path{fill:none;stroke:#8aa0bd}text{font:13px sans-serif;fill:#1c2733}"
-        ".note{font-size:11px;fill:#55667a}.title{font-size:16px;font-weight:bold}</style>\n<rect x=\"0\" y=\"0\" width=\""
-     << width << "\" height=\"" << top << "\" style=\"fill:#fff;stroke:none\"/>\n"
+  os << "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " << width
+     << " " << top << "\" width=\"" << width << "\" height=\"" << top
+     << "\">\n<style>rect{fill:#eef3fa;stroke:#4a6fa5;rx:5}path{fill:none;"
+        "stroke:#8aa0bd}text{font:13px sans-serif;fill:#1c2733}"
+        ".note{font-size:11px;fill:#55667a}.title{font-size:16px;font-weight:"
+        "bold}</style>\n<rect x=\"0\" y=\"0\" width=\""
+     << width << "\" height=\"" << top
+     << "\" style=\"fill:#fff;stroke:none\"/>\n"
      << body << "</svg>\n";
 }

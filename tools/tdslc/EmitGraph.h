@@ -11,8 +11,9 @@
 
 namespace tdslc {
 
-/// Prints an SVG picture of the planned module: for each entry its launches in layers, each as a box with kernel, source line and bytes, and
-/// a line from every launch to those that read what it wrote.
+/// Prints an SVG picture of the planned module: for each entry its launches in
+/// layers, each as a box with kernel, source line and bytes, and a line from
+/// every launch to those that read what it wrote.
 void emitGraph(mlir::ModuleOp plan, llvm::raw_ostream &os);
 
 } // namespace tdslc

@@ -42,14 +42,19 @@ static StringRef getCppType(Type element) {
 /// `name` as a C++ identifier that is no keyword.
 static std::string getIdentifier(StringRef name) {
   static const llvm::StringSet<> keywords = {
-      "alignas",  "alignof",  "and",       "asm",      "auto",     "bool",     "break",    "case",      "catch",    "char",
-      "class",    "const",    "constexpr", "continue", "decltype", "default",  "delete",   "do",        "double",   "else",
-      "enum",     "explicit", "export",    "extern",   "false",    "float",    "for",      "friend",    "goto",     "if",
-      "inline",   "int",      "long",      "mutable",  "namespace", "new",     "noexcept", "not",       "nullptr",  "operator",
-      "or",       "private",  "protected", "public",   "register", "return",   "short",    "signed",    "sizeof",   "static",
-      "struct",   "switch",   "template",  "this",     "throw",    "true",     "try",      "typedef",   "typeid",   "typename",
-      "union",    "unsigned", "using",     "virtual",  "void",     "volatile", "wchar_t",  "while",     "xor",      "tds",
-      "std",      "module",   "load"};
+      "alignas",   "alignof",  "and",      "asm",      "auto",      "bool",
+      "break",     "case",     "catch",    "char",     "class",     "const",
+      "constexpr", "continue", "decltype", "default",  "delete",    "do",
+      "double",    "else",     "enum",     "explicit", "export",    "extern",
+      "false",     "float",    "for",      "friend",   "goto",      "if",
+      "inline",    "int",      "long",     "mutable",  "namespace", "new",
+      "noexcept",  "not",      "nullptr",  "operator", "or",        "private",
+      "protected", "public",   "register", "return",   "short",     "signed",
+      "sizeof",    "static",   "struct",   "switch",   "template",  "this",
+      "throw",     "true",     "try",      "typedef",  "typeid",    "typename",
+      "union",     "unsigned", "using",    "virtual",  "void",      "volatile",
+      "wchar_t",   "while",    "xor",      "tds",      "std",       "module",
+      "load"};
   std::string result;
   for (char c : name)
     result += llvm::isAlnum(c) || c == '_' ? c : '_';
@@ -82,10 +87,13 @@ static std::string getLiteral(const Port &port) {
   if (auto number = dyn_cast<FloatAttr>(port.defaultValue)) {
     SmallString<32> text;
     number.getValue().toString(text);
-    if (!StringRef(text).contains_insensitive("e") && !StringRef(text).contains('.'))
+    if (!StringRef(text).contains_insensitive("e") &&
+        !StringRef(text).contains('.'))
       text += ".0";
     if (!number.getValue().isFinite())
-      return number.getValue().isNaN() ? "NAN" : number.getValue().isNegative() ? "-INFINITY" : "INFINITY";
+      return number.getValue().isNaN()        ? "NAN"
+             : number.getValue().isNegative() ? "-INFINITY"
+                                              : "INFINITY";
     return (text + (port.type.getElementType().isF32() ? "f" : "")).str();
   }
   auto integer = cast<IntegerAttr>(port.defaultValue);
@@ -98,25 +106,39 @@ static void emitEntry(func::FuncOp entry, raw_ostream &os) {
   SmallVector<Port> inputs, results;
   for (unsigned i = 0; i < entry.getNumArguments(); ++i)
     if (auto name = entry.getArgAttrOfType<StringAttr>(i, tds::attr::kInput))
-      inputs.push_back({name.str(), cast<RankedTensorType>(entry.getArgumentTypes()[i]),
+      inputs.push_back({name.str(),
+                        cast<RankedTensorType>(entry.getArgumentTypes()[i]),
                         entry.getArgAttr(i, tds::attr::kDefault)});
   for (unsigned i = 0; i < entry.getNumResults(); ++i)
-    if (auto name = entry.getResultAttrOfType<StringAttr>(i, tds::attr::kResult))
+    if (auto name =
+            entry.getResultAttrOfType<StringAttr>(i, tds::attr::kResult))
       if (name.getValue() != "tds.flags")
-        results.push_back({name.str(), cast<RankedTensorType>(entry.getResultTypes()[i]), {}});
+        results.push_back({name.str(),
+                           cast<RankedTensorType>(entry.getResultTypes()[i]),
+                           {}});
 
   std::string name = getIdentifier(entry.getName());
   std::string resultType = name + "Result";
   resultType[0] = llvm::toUpper(resultType[0]);
-  auto isPlain = [](const Port &port) { return port.type.getRank() == 0 && !getCppType(port.type.getElementType()).empty(); };
+  auto isPlain = [](const Port &port) {
+    return port.type.getRank() == 0 &&
+           !getCppType(port.type.getElementType()).empty();
+  };
 
-  os << "\n  /// What `" << entry.getName() << "` gives.\n  struct " << resultType << " {\n";
+  os << "\n  /// What `" << entry.getName() << "` gives.\n  struct "
+     << resultType << " {\n";
   for (const Port &port : results)
-    os << "    " << (isPlain(port) ? getCppType(port.type.getElementType()) : StringRef("tds::Tensor")) << " "
-       << getIdentifier(port.name) << "; ///< " << getShapeText(port.type) << "\n";
+    os << "    "
+       << (isPlain(port) ? getCppType(port.type.getElementType())
+                         : StringRef("tds::Tensor"))
+       << " " << getIdentifier(port.name) << "; ///< "
+       << getShapeText(port.type) << "\n";
   os << "  };\n\n  /// " << entry.getName() << "(";
-  llvm::interleaveComma(inputs, os, [&](const Port &port) { os << port.name << ": " << getShapeText(port.type); });
-  os << "). Pointers are to row-major elements of these shapes.\n  " << resultType << " " << name << "(";
+  llvm::interleaveComma(inputs, os, [&](const Port &port) {
+    os << port.name << ": " << getShapeText(port.type);
+  });
+  os << "). Pointers are to row-major elements of these shapes.\n  "
+     << resultType << " " << name << "(";
   // Only trailing parameters can have defaults in C++.
   size_t firstDefault = inputs.size();
   while (firstDefault > 0 && inputs[firstDefault - 1].defaultValue)
@@ -139,7 +161,8 @@ static void emitEntry(func::FuncOp entry, raw_ostream &os) {
     if (isPlain(port))
       os << "tds::Tensor(" << getIdentifier(port.name) << ")";
     else if (!getCppType(port.type.getElementType()).empty())
-      os << "tds::Tensor::view(" << getIdentifier(port.name) << ", " << getExtents(port.type) << ")";
+      os << "tds::Tensor::view(" << getIdentifier(port.name) << ", "
+         << getExtents(port.type) << ")";
     else
       os << getIdentifier(port.name);
   }
@@ -147,14 +170,16 @@ static void emitEntry(func::FuncOp entry, raw_ostream &os) {
   for (auto [i, port] : llvm::enumerate(results)) {
     os << (i ? ", " : "");
     if (isPlain(port))
-      os << "results.scalar<" << getCppType(port.type.getElementType()) << ">(" << i << ")";
+      os << "results.scalar<" << getCppType(port.type.getElementType()) << ">("
+         << i << ")";
     else
       os << "results[" << i << "]";
   }
   os << "};\n  }\n";
 }
 
-void tdslc::emitHeader(ModuleOp module, StringRef programName, raw_ostream &os) {
+void tdslc::emitHeader(ModuleOp module, StringRef programName,
+                       raw_ostream &os) {
   SmallVector<func::FuncOp> entries;
   for (auto function : module.getOps<func::FuncOp>()) {
     auto kind = function->getAttrOfType<StringAttr>(tds::attr::kEntry);
@@ -163,19 +188,27 @@ void tdslc::emitHeader(ModuleOp module, StringRef programName, raw_ostream &os) 
   }
   std::string space = getIdentifier(llvm::sys::path::stem(programName));
   std::string guard = StringRef(space).upper() + "_TDS_H";
-  os << "// Made by tdslc from " << llvm::sys::path::filename(programName) << "; do not edit.\n\n#ifndef " << guard << "\n#define " << guard
-     << "\n\n#include <tds/runtime.hpp>\n\n#include <cmath>\n#include <cstdint>\n#include <string>\n#include <utility>\n\nnamespace " << space
-     << " {\n\n/// The program on a device, with its variables. Calls throw tds::Error.\nclass Model {\npublic:\n"
+  os << "// Made by tdslc from " << llvm::sys::path::filename(programName)
+     << "; do not edit.\n\n#ifndef " << guard << "\n#define " << guard
+     << "\n\n#include <tds/runtime.hpp>\n\n#include <cmath>\n#include "
+        "<cstdint>\n#include <string>\n#include <utility>\n\nnamespace "
+     << space
+     << " {\n\n/// The program on a device, with its variables. Calls throw "
+        "tds::Error.\nclass Model {\npublic:\n"
         "  /// Loads an artefact of this program.\n"
-        "  static Model load(const std::string &path, const tds::Device &device = tds::Device::best(), int64_t seed = 0) {\n"
+        "  static Model load(const std::string &path, const tds::Device "
+        "&device = tds::Device::best(), int64_t seed = 0) {\n"
         "    return Model(tds::Module::load(path, device, seed));\n  }\n"
-        "  explicit Model(tds::Module loaded)\n      : module(std::move(loaded))";
+        "  explicit Model(tds::Module loaded)\n      : "
+        "module(std::move(loaded))";
   for (func::FuncOp entry : entries)
-    os << ",\n        " << getIdentifier(entry.getName()) << "Entry(module.entry(\"" << entry.getName() << "\"))";
+    os << ",\n        " << getIdentifier(entry.getName())
+       << "Entry(module.entry(\"" << entry.getName() << "\"))";
   os << " {}\n";
   for (func::FuncOp entry : entries)
     emitEntry(entry, os);
-  os << "\n  /// Variables, checkpoints, memory: see tds::Module.\n  tds::Module module;\n\nprivate:\n";
+  os << "\n  /// Variables, checkpoints, memory: see tds::Module.\n  "
+        "tds::Module module;\n\nprivate:\n";
   for (func::FuncOp entry : entries)
     os << "  tds::Entry " << getIdentifier(entry.getName()) << "Entry;\n";
   os << "};\n\n} // namespace " << space << "\n\n#endif // " << guard << "\n";

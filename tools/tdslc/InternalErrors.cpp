@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// After a fatal signal little may be trusted, so the reproducer is prepared when the process starts: the command line as one text, and the path of
-// the program, whose bytes are copied with plain system calls.
+// After a fatal signal little may be trusted, so the reproducer is prepared
+// when the process starts: the command line as one text, and the path of the
+// program, whose bytes are copied with plain system calls.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,7 +60,9 @@ void tdslc::failInternally(const char *what) {
   _exit(Internal);
 }
 
-static void onFatalError(void *, const char *reason, bool) { tdslc::failInternally(reason); }
+static void onFatalError(void *, const char *reason, bool) {
+  tdslc::failInternally(reason);
+}
 
 static void onSignal(int number) { tdslc::failInternally(strsignal(number)); }
 
@@ -67,7 +70,8 @@ void tdslc::installInternalErrorHandlers(int argc, char **argv) {
   for (int i = 0; i < argc; ++i) {
     commandText += (i ? " " : "") + std::string(argv[i]);
     std::string argument = argv[i];
-    if (argument.size() > 4 && argument.compare(argument.size() - 4, 4, ".tds") == 0)
+    if (argument.size() > 4 &&
+        argument.compare(argument.size() - 4, 4, ".tds") == 0)
       programPath = argument;
   }
   llvm::install_fatal_error_handler(onFatalError);

@@ -9,8 +9,9 @@
 
 namespace tdslc {
 
-/// From now on a fatal error of LLVM and a fatal signal end the process with exit code 3, after a sentence and a reproducer file
-/// (command line, version and program text) in the current folder.
+/// From now on a fatal error of LLVM and a fatal signal end the process with
+/// exit code 3, after a sentence and a reproducer file (command line, version
+/// and program text) in the current folder.
 void installInternalErrorHandlers(int argc, char **argv);
 
 /// Ends the process as an internal error; `what` says what went wrong.

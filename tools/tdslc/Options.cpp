@@ -23,39 +23,64 @@ static cl::OptionCategory targetCategory("Target");
 static cl::OptionCategory codeCategory("Code");
 static cl::OptionCategory otherCategory("Other");
 
-static cl::SubCommand checkCommand("check", "check a program without compiling it");
+static cl::SubCommand checkCommand("check",
+                                   "check a program without compiling it");
 
-static cl::opt<std::string> input(cl::Positional, cl::desc("<model.tds>"), cl::sub(cl::SubCommand::getTopLevel()),
-                                  cl::sub(checkCommand), cl::cat(outputCategory));
-static cl::opt<std::string> output("o", cl::value_desc("file"), cl::cat(outputCategory),
-                                   cl::desc("artefact to write: .ptx, .so or .tdsx; with --emit the file for the text (default: standard output)"));
-static cl::opt<std::string> emit("emit", cl::value_desc("stage"), cl::cat(outputCategory),
-                                 cl::desc("print a stage instead: ast, tds, tds-opt, kernels, plan, llvm, ptx, cubin, graph (SVG), header (C++)"));
-static cl::opt<bool> saveTemps("save-temps", cl::cat(outputCategory), cl::desc("keep every stage beside the output"));
-static cl::opt<bool> timePasses("time", cl::cat(outputCategory), cl::desc("print the time of each stage"));
+static cl::opt<std::string> input(cl::Positional, cl::desc("<model.tds>"),
+                                  cl::sub(cl::SubCommand::getTopLevel()),
+                                  cl::sub(checkCommand),
+                                  cl::cat(outputCategory));
+static cl::opt<std::string>
+    output("o", cl::value_desc("file"), cl::cat(outputCategory),
+           cl::desc("artefact to write: .ptx, .so or .tdsx; with --emit the "
+                    "file for the text (default: standard output)"));
+static cl::opt<std::string>
+    emit("emit", cl::value_desc("stage"), cl::cat(outputCategory),
+         cl::desc("print a stage instead: ast, tds, tds-opt, kernels, plan, "
+                  "llvm, ptx, cubin, graph (SVG), header (C++)"));
+static cl::opt<bool> saveTemps("save-temps", cl::cat(outputCategory),
+                               cl::desc("keep every stage beside the output"));
+static cl::opt<bool> timePasses("time", cl::cat(outputCategory),
+                                cl::desc("print the time of each stage"));
 
-static cl::list<std::string> defines("D", cl::Prefix, cl::value_desc("name=value"), cl::cat(programCategory),
-                                     cl::sub(cl::SubCommand::getTopLevel()), cl::sub(checkCommand),
-                                     cl::desc("give a `dim` another value"));
-static cl::opt<std::string> arch("arch", cl::init("sm_80"), cl::value_desc("sm_XX"), cl::cat(targetCategory),
-                                 cl::desc("GPU architecture of a .ptx (default sm_80; runs on anything newer)"));
-static cl::opt<std::string> cpu("cpu", cl::init("x86-64-v3"), cl::value_desc("level"), cl::cat(targetCategory),
-                                cl::desc("CPU level: x86-64-v2, -v3 (default), -v4 or native"));
-static cl::list<std::string> targets("targets", cl::CommaSeparated, cl::value_desc("list"), cl::cat(targetCategory),
-                                     cl::desc("targets of a .tdsx, as in sm_80,sm_90a,cpu (default sm_80,cpu)"));
-static cl::opt<std::string> fusion("fusion", cl::init("on"), cl::value_desc("on|off"), cl::cat(codeCategory),
-                                   cl::desc("join operations into kernels (default on)"));
-static cl::opt<bool> unchecked("unchecked", cl::cat(codeCategory),
-                               cl::desc("do not check that gathers stay in range (they read 0 all the same)"));
-static cl::opt<std::string> explainCode("explain", cl::value_desc("code"), cl::cat(otherCategory),
-                                        cl::desc("print the catalogue entry of an error code, as in E0401"));
-static cl::opt<std::string> diagnostics("diagnostics", cl::init("text"), cl::value_desc("text|json"), cl::cat(otherCategory),
-                                        cl::sub(cl::SubCommand::getTopLevel()), cl::sub(checkCommand),
-                                        cl::desc("form of the messages (default text)"));
-static cl::opt<bool> grad("grad", cl::sub(checkCommand), cl::cat(programCategory),
-                          cl::desc("compare every derivative with central differences in f64"));
-static cl::opt<bool> verbose("verbose", cl::sub(checkCommand), cl::cat(otherCategory),
-                             cl::desc("print a line for every variable and direction"));
+static cl::list<std::string>
+    defines("D", cl::Prefix, cl::value_desc("name=value"),
+            cl::cat(programCategory), cl::sub(cl::SubCommand::getTopLevel()),
+            cl::sub(checkCommand), cl::desc("give a `dim` another value"));
+static cl::opt<std::string> arch(
+    "arch", cl::init("sm_80"), cl::value_desc("sm_XX"), cl::cat(targetCategory),
+    cl::desc(
+        "GPU architecture of a .ptx (default sm_80; runs on anything newer)"));
+static cl::opt<std::string>
+    cpu("cpu", cl::init("x86-64-v3"), cl::value_desc("level"),
+        cl::cat(targetCategory),
+        cl::desc("CPU level: x86-64-v2, -v3 (default), -v4 or native"));
+static cl::list<std::string> targets(
+    "targets", cl::CommaSeparated, cl::value_desc("list"),
+    cl::cat(targetCategory),
+    cl::desc("targets of a .tdsx, as in sm_80,sm_90a,cpu (default sm_80,cpu)"));
+static cl::opt<std::string>
+    fusion("fusion", cl::init("on"), cl::value_desc("on|off"),
+           cl::cat(codeCategory),
+           cl::desc("join operations into kernels (default on)"));
+static cl::opt<bool> unchecked(
+    "unchecked", cl::cat(codeCategory),
+    cl::desc(
+        "do not check that gathers stay in range (they read 0 all the same)"));
+static cl::opt<std::string> explainCode(
+    "explain", cl::value_desc("code"), cl::cat(otherCategory),
+    cl::desc("print the catalogue entry of an error code, as in E0401"));
+static cl::opt<std::string>
+    diagnostics("diagnostics", cl::init("text"), cl::value_desc("text|json"),
+                cl::cat(otherCategory), cl::sub(cl::SubCommand::getTopLevel()),
+                cl::sub(checkCommand),
+                cl::desc("form of the messages (default text)"));
+static cl::opt<bool>
+    grad("grad", cl::sub(checkCommand), cl::cat(programCategory),
+         cl::desc("compare every derivative with central differences in f64"));
+static cl::opt<bool>
+    verbose("verbose", cl::sub(checkCommand), cl::cat(otherCategory),
+            cl::desc("print a line for every variable and direction"));
 
 [[noreturn]] static void usage(const llvm::Twine &text) {
   llvm::errs() << "tdslc: " << text << "\nTry `tdslc --help`.\n";
@@ -67,11 +92,15 @@ static void printVersion(llvm::raw_ostream &os) { os << "tdslc 0.1.0\n"; }
 tdslc::Options tdslc::parseOptions(int argc, char **argv) {
   // LLVM registers hundreds of options of its own; users see only ours.
   for (auto *sub : {&cl::SubCommand::getTopLevel(), &checkCommand})
-    cl::HideUnrelatedOptions({&outputCategory, &programCategory, &targetCategory, &codeCategory, &otherCategory}, *sub);
+    cl::HideUnrelatedOptions({&outputCategory, &programCategory,
+                              &targetCategory, &codeCategory, &otherCategory},
+                             *sub);
   cl::SetVersionPrinter(printVersion);
   std::string errors;
   llvm::raw_string_ostream errorStream(errors);
-  if (!cl::ParseCommandLineOptions(argc, argv, "The compiler of TDS, a small tensor language\n", &errorStream)) {
+  if (!cl::ParseCommandLineOptions(
+          argc, argv, "The compiler of TDS, a small tensor language\n",
+          &errorStream)) {
     llvm::errs() << errors;
     std::exit(UsageWrong);
   }
@@ -110,10 +139,13 @@ tdslc::Options tdslc::parseOptions(int argc, char **argv) {
   }
   if (options.input.empty())
     usage("which program? Give a .tds file");
-  static constexpr StringRef stages[] = {"",    "ast",  "tds", "tds-opt", "kernels", "plan",
-                                         "llvm", "ptx", "cubin", "graph", "header"};
+  static constexpr StringRef stages[] = {"",        "ast",   "tds",   "tds-opt",
+                                         "kernels", "plan",  "llvm",  "ptx",
+                                         "cubin",   "graph", "header"};
   if (!llvm::is_contained(stages, options.emit))
-    usage("--emit knows ast, tds, tds-opt, kernels, plan, llvm, ptx, cubin, graph and header, not '" + options.emit + "'");
+    usage("--emit knows ast, tds, tds-opt, kernels, plan, llvm, ptx, cubin, "
+          "graph and header, not '" +
+          options.emit + "'");
   if (options.command == Command::Compile && options.emit.empty()) {
     StringRef extension = llvm::sys::path::extension(options.output);
     if (options.output.empty())
@@ -121,7 +153,8 @@ tdslc::Options tdslc::parseOptions(int argc, char **argv) {
     if (extension != ".ptx" && extension != ".so" && extension != ".tdsx")
       usage("-o takes a .ptx, .so or .tdsx file, not '" + options.output + "'");
     if (!options.targets.empty() && extension != ".tdsx")
-      usage("--targets goes with a .tdsx; a " + extension + " has one target (see --arch and --cpu)");
+      usage("--targets goes with a .tdsx; a " + extension +
+            " has one target (see --arch and --cpu)");
   }
   return options;
 }

@@ -44,7 +44,8 @@ struct Options {
   bool verbose = false;
 };
 
-/// Parses the command line. On a wrong one it prints what is wrong and ends the process with UsageWrong; `--help` and `--version` end it with Fine.
+/// Parses the command line. On a wrong one it prints what is wrong and ends the
+/// process with UsageWrong; `--help` and `--version` end it with Fine.
 Options parseOptions(int argc, char **argv);
 
 } // namespace tdslc

@@ -55,7 +55,8 @@ StageTimer::~StageTimer() {
 // Stages
 //===----------------------------------------------------------------------===//
 
-bool tdslc::parseTarget(StringRef text, const Options &options, Target &target) {
+bool tdslc::parseTarget(StringRef text, const Options &options,
+                        Target &target) {
   if (text == "cpu" || text == "native" || text.starts_with("x86-64")) {
     target = {true, text == "cpu" ? options.cpu : text.str()};
     if (auto known = cpu::CPUTarget::get(target.arch); !known) {
@@ -82,7 +83,9 @@ bool tdslc::runDifferentiation(Program &program, const Options &options) {
   return succeeded(passes.run(*program.module));
 }
 
-OwningOpRef<ModuleOp> tdslc::makeKernels(Program &program, const Options &options, const Target &target) {
+OwningOpRef<ModuleOp> tdslc::makeKernels(Program &program,
+                                         const Options &options,
+                                         const Target &target) {
   OwningOpRef<ModuleOp> module = program.module->clone();
   PipelineOptions pipeline;
   pipeline.fusion = options.fusion;
@@ -100,7 +103,8 @@ bool tdslc::runPlanning(ModuleOp module) {
 }
 
 /// A hash over everything that the result depends on.
-static std::string getProgramHash(const Program &program, const Options &options) {
+static std::string getProgramHash(const Program &program,
+                                  const Options &options) {
   std::string all = "tdslc 0.1.0\n" + program.text + "\n";
   for (const auto &[name, value] : options.defines)
     all += "-D " + name + "=" + std::to_string(value) + "\n";
@@ -109,7 +113,8 @@ static std::string getProgramHash(const Program &program, const Options &options
   return getSHA256(all);
 }
 
-std::string tdslc::makeManifest(ModuleOp plan, const Program &program, const Options &options, const Target &target) {
+std::string tdslc::makeManifest(ModuleOp plan, const Program &program,
+                                const Options &options, const Target &target) {
   ManifestOptions manifest;
   manifest.producer = "tdslc 0.1.0";
   manifest.programName = llvm::sys::path::filename(program.path).str();
@@ -119,7 +124,8 @@ std::string tdslc::makeManifest(ModuleOp plan, const Program &program, const Opt
     manifest.target.kind = ArtifactTarget::Kind::CPU;
     auto cpuTarget = cpu::CPUTarget::get(target.arch);
     if (!cpuTarget) {
-      llvm::errs() << "tdslc: " << llvm::toString(cpuTarget.takeError()) << "\n";
+      llvm::errs() << "tdslc: " << llvm::toString(cpuTarget.takeError())
+                   << "\n";
       return {};
     }
     manifest.target.features = cpuTarget->needed;
@@ -133,14 +139,17 @@ std::string tdslc::makeManifest(ModuleOp plan, const Program &program, const Opt
   return failed(text) ? std::string() : *text;
 }
 
-std::string tdslc::makeArtifact(ModuleOp plan, const Program &program, const Options &options, const Target &target) {
+std::string tdslc::makeArtifact(ModuleOp plan, const Program &program,
+                                const Options &options, const Target &target) {
   std::string manifest = makeManifest(plan, program, options, target);
   if (manifest.empty())
     return {};
-  std::string temps = options.saveTemps ? options.output + "." + target.arch : "";
+  std::string temps =
+      options.saveTemps ? options.output + "." + target.arch : "";
   if (!target.isCPU) {
     std::string llvmText;
-    FailureOr<std::string> ptx = gpu::compileKernels(plan, *gpu::lookupArch(target.arch), manifest, &llvmText);
+    FailureOr<std::string> ptx = gpu::compileKernels(
+        plan, *gpu::lookupArch(target.arch), manifest, &llvmText);
     if (failed(ptx))
       return {};
     if (!temps.empty()) {

@@ -15,7 +15,8 @@
 
 namespace tdslc {
 
-/// Prints the time of the parts of a run when it goes out of scope, if asked for. Wall time and CPU time, by LLVM's timers.
+/// Prints the time of the parts of a run when it goes out of scope, if asked
+/// for. Wall time and CPU time, by LLVM's timers.
 class StageTimer {
 public:
   explicit StageTimer(bool enabled);
@@ -36,23 +37,28 @@ struct Target {
   std::string arch; ///< "x86-64-v3" or "sm_80"
 };
 
-/// "cpu", a CPU level or a GPU architecture. Prints what is wrong and gives false where it is none.
+/// "cpu", a CPU level or a GPU architecture. Prints what is wrong and gives
+/// false where it is none.
 bool parseTarget(llvm::StringRef text, const Options &options, Target &target);
 
 /// Differentiates and cleans up; the module then is what --emit=tds-opt prints.
 bool runDifferentiation(Program &program, const Options &options);
 
-/// A copy of the module as kernels with the schedules of a target (--emit=kernels).
-mlir::OwningOpRef<mlir::ModuleOp> makeKernels(Program &program, const Options &options, const Target &target);
+/// A copy of the module as kernels with the schedules of a target
+/// (--emit=kernels).
+mlir::OwningOpRef<mlir::ModuleOp>
+makeKernels(Program &program, const Options &options, const Target &target);
 
 /// Turns kernels into a plan (--emit=plan).
 bool runPlanning(mlir::ModuleOp module);
 
 /// The complete artefact file of one target; empty after an error.
-std::string makeArtifact(mlir::ModuleOp plan, const Program &program, const Options &options, const Target &target);
+std::string makeArtifact(mlir::ModuleOp plan, const Program &program,
+                         const Options &options, const Target &target);
 
 /// The manifest of the plan for a target; empty after an error.
-std::string makeManifest(mlir::ModuleOp plan, const Program &program, const Options &options, const Target &target);
+std::string makeManifest(mlir::ModuleOp plan, const Program &program,
+                         const Options &options, const Target &target);
 
 } // namespace tdslc
 

@@ -18,10 +18,11 @@ using namespace tdslc;
 static ExitCode explain(const Options &options) {
   llvm::StringRef text = tdsl::explain(options.explainCode);
   if (text.empty()) {
-    llvm::errs() << "tdslc: there is no error code '" << options.explainCode << "'; codes look like E0401, see docs/Errors.md\n";
+    llvm::errs() << "tdslc: there is no error code '" << options.explainCode
+                 << "'; codes look like E0401, see docs/Errors.md\n";
     return UsageWrong;
   }
-  llvm::outs() << text;
+  llvm::outs() << text.rtrim() << "\n";
   return Fine;
 }
 

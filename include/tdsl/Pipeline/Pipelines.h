@@ -12,10 +12,12 @@
 
 namespace tdsl {
 
-/// The options of all pipelines; drivers fill it, passes never read global state.
+/// The options of all pipelines; drivers fill it, passes never read global
+/// state.
 struct PipelineOptions {
-  bool fusion = true;        ///< join operations into kernels
-  bool guardGathers = true;  ///< report gathers out of range; off under --unchecked
+  bool fusion = true; ///< join operations into kernels
+  bool guardGathers =
+      true; ///< report gathers out of range; off under --unchecked
 };
 
 /// Every dialect, interface and external model that the pipelines need.
@@ -25,10 +27,14 @@ void registerAllDialects(mlir::DialectRegistry &registry);
 void registerAllPasses();
 
 /// From what the front end emits to differentiated, cleaned up tds functions.
-void buildDifferentiationPipeline(mlir::OpPassManager &manager, const PipelineOptions &options);
+void buildDifferentiationPipeline(mlir::OpPassManager &manager,
+                                  const PipelineOptions &options);
 
-/// From differentiated functions to `tds.kernel`s with the schedules of a target: a CPU level or a GPU architecture.
-void buildKernelPipeline(mlir::OpPassManager &manager, const PipelineOptions &options, llvm::StringRef target);
+/// From differentiated functions to `tds.kernel`s with the schedules of a
+/// target: a CPU level or a GPU architecture.
+void buildKernelPipeline(mlir::OpPassManager &manager,
+                         const PipelineOptions &options,
+                         llvm::StringRef target);
 
 /// From kernels with schedules to a plan.
 void buildPlanningPipeline(mlir::OpPassManager &manager);

@@ -21,7 +21,8 @@ struct StandardModule {
 /// All standard modules, by name.
 llvm::ArrayRef<StandardModule> getStandardModules();
 
-/// The text of a standard module; a null StringRef where there is none of this name.
+/// The text of a standard module; a null StringRef where there is none of this
+/// name.
 llvm::StringRef getStandardModule(llvm::StringRef name);
 
 } // namespace tdsl

@@ -28,20 +28,28 @@ using namespace tdsl;
 /// The global by which the loader knows that the code belongs to its manifest.
 static void createPlanHash(ModuleOp code, StringRef manifest) {
   OpBuilder builder(code.getBodyRegion());
-  // Of the text without newlines: in PTX it lies in comment lines, whose breaks are not part of it.
+  // Of the text without newlines: in PTX it lies in comment lines, whose breaks
+  // are not part of it.
   std::string text = manifest.str();
   llvm::erase(text, '\n');
-  std::array<uint8_t, 32> hash = llvm::SHA256::hash(ArrayRef(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
+  std::array<uint8_t, 32> hash = llvm::SHA256::hash(
+      ArrayRef(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
   auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), hash.size());
-  LLVM::GlobalOp::create(builder, code.getLoc(), type, /*isConstant=*/false, LLVM::Linkage::External, "tds_plan_sha256",
-                         builder.getStringAttr(StringRef(reinterpret_cast<const char *>(hash.data()), hash.size())),
-                         /*alignment=*/4, /*addrSpace=*/1);
+  LLVM::GlobalOp::create(
+      builder, code.getLoc(), type, /*isConstant=*/false,
+      LLVM::Linkage::External, "tds_plan_sha256",
+      builder.getStringAttr(
+          StringRef(reinterpret_cast<const char *>(hash.data()), hash.size())),
+      /*alignment=*/4, /*addrSpace=*/1);
 }
 
-FailureOr<std::string> tdsl::gpu::compileKernels(ModuleOp plan, const Arch &arch, StringRef manifest,
+FailureOr<std::string> tdsl::gpu::compileKernels(ModuleOp plan,
+                                                 const Arch &arch,
+                                                 StringRef manifest,
                                                  std::string *llvmText) {
   MLIRContext *context = plan.getContext();
-  context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect, scf::SCFDialect, LLVM::LLVMDialect, NVVM::NVVMDialect>();
+  context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect,
+                       scf::SCFDialect, LLVM::LLVMDialect, NVVM::NVVMDialect>();
   OwningOpRef<ModuleOp> code = ModuleOp::create(plan.getLoc());
   SmallVector<target::OutlinedKernel> kernels;
   if (failed(target::collectKernels(plan, kernels)))

@@ -2,10 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A block computes a tile_m x tile_n tile of the result. For each tile_k of the summed axis it stages the two operand tiles in shared memory, both with
-// k outermost, so that a thread reads its thread_m and thread_n factors as vectors and makes their outer product in registers. Each element is
-// one chain of fused multiply-adds over k in order, so the result does not depend on the tile. Behind the loop the tile goes through shared
-// memory once more, to be finished (epilogue generics) and stored along the rows of the result.
+// A block computes a tile_m x tile_n tile of the result. For each tile_k of the
+// summed axis it stages the two operand tiles in shared memory, both with k
+// outermost, so that a thread reads its thread_m and thread_n factors as
+// vectors and makes their outer product in registers. Each element is one chain
+// of fused multiply-adds over k in order, so the result does not depend on the
+// tile. Behind the loop the tile goes through shared memory once more, to be
+// finished (epilogue generics) and stored along the rows of the result.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,18 +32,22 @@ enum class Side { Lhs, Rhs, Result };
 } // namespace
 
 static int64_t getStride(const ContractAxis &axis, Side side) {
-  return side == Side::Lhs ? axis.lhs : side == Side::Rhs ? axis.rhs : axis.result;
+  return side == Side::Lhs   ? axis.lhs
+         : side == Side::Rhs ? axis.rhs
+                             : axis.result;
 }
 
 /// Where point `index` of a group of axes lies in a tensor, in elements.
-static Value getOffset(target::LaneBuilder &lanes, ArrayRef<ContractAxis> group, Value index, Side side) {
+static Value getOffset(target::LaneBuilder &lanes, ArrayRef<ContractAxis> group,
+                       Value index, Side side) {
   SmallVector<int64_t> extents;
   for (const ContractAxis &axis : group)
     extents.push_back(axis.extent);
   SmallVector<Value> indices = lanes.delinearize(index, extents);
   Value offset = lanes.i64(0);
   for (auto [i, axis] : llvm::enumerate(group))
-    offset = lanes.add(offset, lanes.mul(indices[i], lanes.i64(getStride(axis, side))));
+    offset = lanes.add(offset,
+                       lanes.mul(indices[i], lanes.i64(getStride(axis, side))));
   return offset;
 }
 
@@ -52,59 +59,79 @@ static bool isContiguous(ArrayRef<ContractAxis> group, Side side) {
 void KernelEmitter::emitContract() {
   tds::ContractOp op = *kernel.getBlock()->getOps<tds::ContractOp>().begin();
   ContractLayout layout = target::getContractLayout(op);
-  int64_t sizeM = ContractLayout::getExtent(layout.m), sizeN = ContractLayout::getExtent(layout.n);
+  int64_t sizeM = ContractLayout::getExtent(layout.m),
+          sizeN = ContractLayout::getExtent(layout.n);
   int64_t sizeK = ContractLayout::getExtent(layout.k);
-  int64_t tileM = getInt("tile_m"), tileN = getInt("tile_n"), tileK = getInt("tile_k");
+  int64_t tileM = getInt("tile_m"), tileN = getInt("tile_n"),
+          tileK = getInt("tile_k");
   int64_t threadM = getInt("thread_m"), threadN = getInt("thread_n");
   int64_t numThreads = getArray("block")[0];
-  int64_t tilesM = llvm::divideCeil(sizeM, tileM), tilesN = llvm::divideCeil(sizeN, tileN);
+  int64_t tilesM = llvm::divideCeil(sizeM, tileM),
+          tilesN = llvm::divideCeil(sizeN, tileN);
   int64_t threadsN = tileN / threadN;
 
   Type element = op.getType().getElementType();
   Type accumulator = target::getRegisterType(element);
   bool isFloat = isa<FloatType>(accumulator);
-  Type operandElement = cast<RankedTensorType>(op.getLhs().getType()).getElementType();
+  Type operandElement =
+      cast<RankedTensorType>(op.getLhs().getType()).getElementType();
 
   // A row of padding keeps the transposing stores free of bank conflicts.
   int64_t pitchM = tileM + 4, pitchN = tileN + 4;
   int64_t staged = tileK * (pitchM + pitchN), finished = tileM * tileN;
   Value shared = createShared("tile", accumulator, std::max(staged, finished));
-  Value lhsTile = shared, rhsTile = lanes.address(shared, accumulator, lanes.i64(tileK * pitchM));
+  Value lhsTile = shared,
+        rhsTile = lanes.address(shared, accumulator, lanes.i64(tileK * pitchM));
 
   Value thread = getThread();
   Value block = getBlock();
   Value blockN = lanes.remU(block, tilesN), rest = lanes.divU(block, tilesN);
   Value blockM = lanes.remU(rest, tilesM), batch = lanes.divU(rest, tilesM);
-  Value firstM = lanes.mul(blockM, lanes.i64(tileM)), firstN = lanes.mul(blockN, lanes.i64(tileN));
+  Value firstM = lanes.mul(blockM, lanes.i64(tileM)),
+        firstN = lanes.mul(blockN, lanes.i64(tileN));
   Value threadRow = lanes.mul(lanes.divU(thread, threadsN), lanes.i64(threadM));
-  Value threadColumn = lanes.mul(lanes.remU(thread, threadsN), lanes.i64(threadN));
-  Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(accumulator));
+  Value threadColumn =
+      lanes.mul(lanes.remU(thread, threadsN), lanes.i64(threadN));
+  Value zero =
+      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(accumulator));
 
-  // Stages one operand tile; `group` is the axis of the tile beside k. Threads walk memory in the direction in which it is contiguous.
-  auto stage = [&](Value tensor, Side side, ArrayRef<ContractAxis> group, int64_t size, Value first, int64_t tile, int64_t pitch,
+  // Stages one operand tile; `group` is the axis of the tile beside k. Threads
+  // walk memory in the direction in which it is contiguous.
+  auto stage = [&](Value tensor, Side side, ArrayRef<ContractAxis> group,
+                   int64_t size, Value first, int64_t tile, int64_t pitch,
                    Value into, Value firstK) {
     const target::Buffer &buffer = *body.getBuffer(tensor);
-    target::Buffer flat{buffer.pointer, buffer.element, {INT64_MAX}, {1}, buffer.alignment};
+    target::Buffer flat{
+        buffer.pointer, buffer.element, {INT64_MAX}, {1}, buffer.alignment};
     Value base = getOffset(lanes, layout.batch, batch, side);
     bool alongK = isContiguous(layout.k, side) && !isContiguous(group, side);
     int64_t count = tile * tileK;
     auto move = [&](Value number) {
-      Value inTile = alongK ? lanes.divU(number, tileK) : lanes.remU(number, tile);
+      Value inTile =
+          alongK ? lanes.divU(number, tileK) : lanes.remU(number, tile);
       Value k = alongK ? lanes.remU(number, tileK) : lanes.divU(number, tile);
       Value at = lanes.add(first, inTile), atK = lanes.add(firstK, k);
-      Value inside = arith::AndIOp::create(builder, loc, lessThan(at, lanes.i64(size)), lessThan(atK, lanes.i64(sizeK)));
+      Value inside =
+          arith::AndIOp::create(builder, loc, lessThan(at, lanes.i64(size)),
+                                lessThan(atK, lanes.i64(sizeK)));
       auto load = scf::IfOp::create(
           builder, loc, inside,
           [&](OpBuilder &, Location) {
             OpBuilder::InsertionGuard guard(builder);
-            Value offset = lanes.add(base, lanes.add(getOffset(lanes, group, at, side), getOffset(lanes, layout.k, atK, side)));
+            Value offset = lanes.add(
+                base, lanes.add(getOffset(lanes, group, at, side),
+                                getOffset(lanes, layout.k, atK, side)));
             Value value = lanes.load(flat, {lanes.index(offset)});
             if (operandElement != element)
-              value = target::emitElementCast(lanes, value, operandElement, element);
+              value = target::emitElementCast(lanes, value, operandElement,
+                                              element);
             scf::YieldOp::create(builder, loc, value);
           },
-          [&](OpBuilder &, Location) { scf::YieldOp::create(builder, loc, zero); });
-      storeShared(into, load.getResult(0), lanes.add(lanes.mul(k, lanes.i64(pitch)), inTile));
+          [&](OpBuilder &, Location) {
+            scf::YieldOp::create(builder, loc, zero);
+          });
+      storeShared(into, load.getResult(0),
+                  lanes.add(lanes.mul(k, lanes.i64(pitch)), inTile));
     };
     for (int64_t start = 0; start < count; start += numThreads) {
       Value number = lanes.add(thread, lanes.i64(start));
@@ -116,49 +143,68 @@ void KernelEmitter::emitContract() {
   };
 
   SmallVector<Value> sums(threadM * threadN, zero);
-  sums = lanes.loop(lanes.i64(0), lanes.i64(sizeK), tileK, sums, [&](Value firstK, ValueRange carried) {
-    barrier(); // the tile before has been read
-    stage(op.getLhs(), Side::Lhs, layout.m, sizeM, firstM, tileM, pitchM, lhsTile, firstK);
-    stage(op.getRhs(), Side::Rhs, layout.n, sizeN, firstN, tileN, pitchN, rhsTile, firstK);
-    barrier();
-    // Past the end of k both tiles hold zeros, and adding 0 * 0 could still turn a sum of -0 into +0: stop at the end instead.
-    Value endK = lanes.minS(lanes.i64(tileK), lanes.sub(lanes.i64(sizeK), firstK));
-    return lanes.loop(lanes.i64(0), endK, 1, carried, [&](Value k, ValueRange inner) {
-      Value row = lanes.add(lanes.mul(k, lanes.i64(pitchM)), threadRow);
-      Value column = lanes.add(lanes.mul(k, lanes.i64(pitchN)), threadColumn);
-      SmallVector<Value> left, right, next;
-      for (int64_t i = 0; i < threadM; ++i)
-        left.push_back(loadShared(lhsTile, accumulator, lanes.add(row, lanes.i64(i))));
-      for (int64_t j = 0; j < threadN; ++j)
-        right.push_back(loadShared(rhsTile, accumulator, lanes.add(column, lanes.i64(j))));
-      for (int64_t i = 0; i < threadM; ++i)
-        for (int64_t j = 0; j < threadN; ++j) {
-          Value sum = inner[i * threadN + j];
-          if (isFloat)
-            next.push_back(LLVM::FMAOp::create(builder, loc, left[i], right[j], sum));
-          else
-            next.push_back(arith::AddIOp::create(builder, loc, sum, arith::MulIOp::create(builder, loc, left[i], right[j])));
-        }
-      return next;
-    });
-  });
+  sums = lanes.loop(
+      lanes.i64(0), lanes.i64(sizeK), tileK, sums,
+      [&](Value firstK, ValueRange carried) {
+        barrier(); // the tile before has been read
+        stage(op.getLhs(), Side::Lhs, layout.m, sizeM, firstM, tileM, pitchM,
+              lhsTile, firstK);
+        stage(op.getRhs(), Side::Rhs, layout.n, sizeN, firstN, tileN, pitchN,
+              rhsTile, firstK);
+        barrier();
+        // Past the end of k both tiles hold zeros, and adding 0 * 0 could still
+        // turn a sum of -0 into +0: stop at the end instead.
+        Value endK =
+            lanes.minS(lanes.i64(tileK), lanes.sub(lanes.i64(sizeK), firstK));
+        return lanes.loop(
+            lanes.i64(0), endK, 1, carried, [&](Value k, ValueRange inner) {
+              Value row = lanes.add(lanes.mul(k, lanes.i64(pitchM)), threadRow);
+              Value column =
+                  lanes.add(lanes.mul(k, lanes.i64(pitchN)), threadColumn);
+              SmallVector<Value> left, right, next;
+              for (int64_t i = 0; i < threadM; ++i)
+                left.push_back(loadShared(lhsTile, accumulator,
+                                          lanes.add(row, lanes.i64(i))));
+              for (int64_t j = 0; j < threadN; ++j)
+                right.push_back(loadShared(rhsTile, accumulator,
+                                           lanes.add(column, lanes.i64(j))));
+              for (int64_t i = 0; i < threadM; ++i)
+                for (int64_t j = 0; j < threadN; ++j) {
+                  Value sum = inner[i * threadN + j];
+                  if (isFloat)
+                    next.push_back(LLVM::FMAOp::create(builder, loc, left[i],
+                                                       right[j], sum));
+                  else
+                    next.push_back(arith::AddIOp::create(
+                        builder, loc, sum,
+                        arith::MulIOp::create(builder, loc, left[i],
+                                              right[j])));
+                }
+              return next;
+            });
+      });
 
   // The finished tile, row by row.
   barrier();
   for (int64_t i = 0; i < threadM; ++i)
     for (int64_t j = 0; j < threadN; ++j)
       storeShared(shared, sums[i * threadN + j],
-                  lanes.add(lanes.mul(lanes.add(threadRow, lanes.i64(i)), lanes.i64(tileN)),
+                  lanes.add(lanes.mul(lanes.add(threadRow, lanes.i64(i)),
+                                      lanes.i64(tileN)),
                             lanes.add(threadColumn, lanes.i64(j))));
   barrier();
   ArrayRef<int64_t> shape = cast<RankedTensorType>(op.getType()).getShape();
   lanes.loop(thread, lanes.i64(tileM * tileN), numThreads, [&](Value number) {
-    Value m = lanes.add(firstM, lanes.divU(number, tileN)), n = lanes.add(firstN, lanes.remU(number, tileN));
-    Value inside = arith::AndIOp::create(builder, loc, lessThan(m, lanes.i64(sizeM)), lessThan(n, lanes.i64(sizeN)));
+    Value m = lanes.add(firstM, lanes.divU(number, tileN)),
+          n = lanes.add(firstN, lanes.remU(number, tileN));
+    Value inside =
+        arith::AndIOp::create(builder, loc, lessThan(m, lanes.i64(sizeM)),
+                              lessThan(n, lanes.i64(sizeN)));
     lanes.ifThen(inside, [&] {
-      Value offset = lanes.add(getOffset(lanes, layout.batch, batch, Side::Result),
-                               lanes.add(getOffset(lanes, layout.m, m, Side::Result),
-                                         getOffset(lanes, layout.n, n, Side::Result)));
+      Value offset =
+          lanes.add(getOffset(lanes, layout.batch, batch, Side::Result),
+                    lanes.add(getOffset(lanes, layout.m, m, Side::Result),
+                              getOffset(lanes, layout.n, n, Side::Result)));
       SmallVector<LaneIndex> point;
       for (Value index : lanes.delinearize(offset, shape))
         point.push_back(lanes.index(index));

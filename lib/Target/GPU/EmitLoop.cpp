@@ -22,11 +22,14 @@ static int64_t product(ArrayRef<int64_t> extents) {
 
 void KernelEmitter::emitLoop() {
   auto generics = kernel.getBlock()->getOps<tds::GenericOp>();
-  ArrayRef<int64_t> extents = generics.empty() ? cast<RankedTensorType>(kernel.getOutputs()[0].getType()).getShape()
-                                               : (*generics.begin()).getExtents();
+  ArrayRef<int64_t> extents =
+      generics.empty()
+          ? cast<RankedTensorType>(kernel.getOutputs()[0].getType()).getShape()
+          : (*generics.begin()).getExtents();
   int64_t vector = getInt("vector");
   lanes.setLanes(vector);
-  Value linear = lanes.add(lanes.mul(getBlock(), lanes.i64(getArray("block")[0])), getThread());
+  Value linear = lanes.add(
+      lanes.mul(getBlock(), lanes.i64(getArray("block")[0])), getThread());
   lanes.ifThen(lessThan(linear, lanes.i64(product(extents) / vector)), [&] {
     SmallVector<LaneIndex> point = getPoint(linear, extents, vector);
     for (tds::GenericOp op : generics)
@@ -35,42 +38,55 @@ void KernelEmitter::emitLoop() {
   });
 }
 
-// Threads own columns: loop indices that are themselves indices of the result. A thread walks all other points in lexicographic order and
-// adds into its own elements only, so no two threads meet and the order of the additions is fixed. The first computed axis is also cut into ranges,
-// one a grid row, to have more threads.
+// Threads own columns: loop indices that are themselves indices of the result.
+// A thread walks all other points in lexicographic order and adds into its own
+// elements only, so no two threads meet and the order of the additions is
+// fixed. The first computed axis is also cut into ranges, one a grid row, to
+// have more threads.
 void KernelEmitter::emitScatter() {
   tds::ScatterOp op = *kernel.getBlock()->getOps<tds::ScatterOp>().begin();
   ArrayRef<int64_t> shape = op.getType().getShape(), extents = op.getExtents();
-  SmallVector<int64_t> ownedAxis(shape.size(), -1); // loop index that owns this axis of the result
+  SmallVector<int64_t> ownedAxis(
+      shape.size(), -1); // loop index that owns this axis of the result
   SmallVector<int64_t> ownedExtents;
   SmallVector<unsigned> ownedLoops;
   for (auto [axis, index] : llvm::enumerate(op.getYieldedIndices())) {
     auto argument = dyn_cast<BlockArgument>(index);
-    if (argument && argument.getOwner() == op.getBlock() && extents[argument.getArgNumber()] == shape[axis] &&
+    if (argument && argument.getOwner() == op.getBlock() &&
+        extents[argument.getArgNumber()] == shape[axis] &&
         !llvm::is_contained(ownedLoops, argument.getArgNumber())) {
       ownedAxis[axis] = argument.getArgNumber();
       ownedLoops.push_back(argument.getArgNumber());
       ownedExtents.push_back(shape[axis]);
     }
   }
-  int64_t firstComputed = std::distance(ownedAxis.begin(), llvm::find(ownedAxis, -1));
+  int64_t firstComputed =
+      std::distance(ownedAxis.begin(), llvm::find(ownedAxis, -1));
   bool isCut = firstComputed < static_cast<int64_t>(shape.size());
   int64_t columns = product(ownedExtents), parts = getInt("parts");
-  Value linear = lanes.add(lanes.mul(getBlock(), lanes.i64(getArray("block")[0])), getThread());
+  Value linear = lanes.add(
+      lanes.mul(getBlock(), lanes.i64(getArray("block")[0])), getThread());
 
   lanes.ifThen(lessThan(linear, lanes.i64(columns * parts)), [&] {
-    SmallVector<Value> column = lanes.delinearize(lanes.remU(linear, columns), ownedExtents);
-    Value low = lanes.i64(0), high = isCut ? lanes.i64(shape[firstComputed]) : lanes.i64(1);
+    SmallVector<Value> column =
+        lanes.delinearize(lanes.remU(linear, columns), ownedExtents);
+    Value low = lanes.i64(0),
+          high = isCut ? lanes.i64(shape[firstComputed]) : lanes.i64(1);
     if (isCut && parts > 1) {
       int64_t length = llvm::divideCeil(shape[firstComputed], parts);
       low = lanes.mul(lanes.divU(linear, columns), lanes.i64(length));
       high = lanes.minS(lanes.add(low, lanes.i64(length)), high);
     }
     target::Buffer &result = outputs[0];
-    auto ownedIndex = [&](int64_t loop) { return column[std::distance(ownedLoops.begin(), llvm::find(ownedLoops, loop))]; };
+    auto ownedIndex = [&](int64_t loop) {
+      return column[std::distance(ownedLoops.begin(),
+                                  llvm::find(ownedLoops, loop))];
+    };
 
     // Zero the elements that this thread owns.
-    Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(target::getRegisterType(result.element)));
+    Value zero = arith::ConstantOp::create(
+        builder, loc,
+        builder.getZeroAttr(target::getRegisterType(result.element)));
     SmallVector<LaneIndex> place(shape.size());
     std::function<void(unsigned)> clear = [&](unsigned axis) {
       if (axis == shape.size())
@@ -80,10 +96,11 @@ void KernelEmitter::emitScatter() {
         return clear(axis + 1);
       }
       bool first = static_cast<int64_t>(axis) == firstComputed;
-      lanes.loop(first ? low : lanes.i64(0), first ? high : lanes.i64(shape[axis]), 1, [&](Value index) {
-        place[axis] = lanes.index(index);
-        clear(axis + 1);
-      });
+      lanes.loop(first ? low : lanes.i64(0),
+                 first ? high : lanes.i64(shape[axis]), 1, [&](Value index) {
+                   place[axis] = lanes.index(index);
+                   clear(axis + 1);
+                 });
     };
     clear(0);
 
@@ -98,15 +115,22 @@ void KernelEmitter::emitScatter() {
             continue;
           bool first = static_cast<int64_t>(axis) == firstComputed;
           Value at = lanes.materialize(index);
-          Value above = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, at, first ? low : lanes.i64(0));
-          Value both = arith::AndIOp::create(builder, loc, above,
-                                             lessThan(at, first ? high : lanes.i64(shape[axis])));
-          inside = inside ? arith::AndIOp::create(builder, loc, inside, both).getResult() : both;
+          Value above =
+              arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, at,
+                                    first ? low : lanes.i64(0));
+          Value both = arith::AndIOp::create(
+              builder, loc, above,
+              lessThan(at, first ? high : lanes.i64(shape[axis])));
+          inside = inside ? arith::AndIOp::create(builder, loc, inside, both)
+                                .getResult()
+                          : both;
         }
         auto add = [&, value = value, indices = indices] {
           Value old = lanes.load(result, indices);
-          Value sum = isa<FloatType>(old.getType()) ? arith::AddFOp::create(builder, loc, old, value).getResult()
-                                                    : arith::AddIOp::create(builder, loc, old, value).getResult();
+          Value sum =
+              isa<FloatType>(old.getType())
+                  ? arith::AddFOp::create(builder, loc, old, value).getResult()
+                  : arith::AddIOp::create(builder, loc, old, value).getResult();
           lanes.store(result, indices, sum);
         };
         if (inside)

@@ -2,14 +2,19 @@
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A row kernel has rows (the parallel extents R of its reductions) and an axis A (their reduction extents). Its generics are row values (over R),
-// full values (over R and A) or reductions from full to row values.
+// A row kernel has rows (the parallel extents R of its reductions) and an axis
+// A (their reduction extents). Its generics are row values (over R), full
+// values (over R and A) or reductions from full to row values.
 //
-// Strategy "block": the threads of a warp, or of a whole block, share a row. A thread has the chunks t, t + T, t + 2T, … of `vector` consecutive
-// points of A. Where a thread has few chunks, the full values of the row stay in registers between the reductions; otherwise each pass computes
-// them again. A reduction is a sequence within a thread, a fixed tree over the lanes of a vector, butterflies within a warp and a sequence over warps.
+// Strategy "block": the threads of a warp, or of a whole block, share a row. A
+// thread has the chunks t, t + T, t + 2T, … of `vector` consecutive points of
+// A. Where a thread has few chunks, the full values of the row stay in
+// registers between the reductions; otherwise each pass computes them again. A
+// reduction is a sequence within a thread, a fixed tree over the lanes of a
+// vector, butterflies within a warp and a sequence over warps.
 //
-// Strategy "serial": a thread computes a row alone; neighbouring threads have neighbouring rows. Right where A is short or strides through memory.
+// Strategy "serial": a thread computes a row alone; neighbouring threads have
+// neighbouring rows. Right where A is short or strides through memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,17 +52,20 @@ struct RowShape {
   }
   /// Over the rows and the axis, and not a reduction.
   bool isFull(Value value) const {
-    return cast<RankedTensorType>(value.getType()).getRank() == static_cast<int64_t>(rows.size() + axis.size());
+    return cast<RankedTensorType>(value.getType()).getRank() ==
+           static_cast<int64_t>(rows.size() + axis.size());
   }
 };
 } // namespace
 
 void KernelEmitter::emitRowSerial() {
   RowShape shape(kernel);
-  Value row = lanes.add(lanes.mul(getBlock(), lanes.i64(getArray("block")[0])), getThread());
+  Value row = lanes.add(lanes.mul(getBlock(), lanes.i64(getArray("block")[0])),
+                        getThread());
   lanes.ifThen(lessThan(row, lanes.i64(shape.numRows)), [&] {
     SmallVector<LaneIndex> point = getPoint(row, shape.rows, 1);
-    // Full values are computed where they are read: before each term of a reduction and before each output.
+    // Full values are computed where they are read: before each term of a
+    // reduction and before each output.
     auto computeFull = [&](ArrayRef<LaneIndex> at, tds::GenericOp until) {
       for (tds::GenericOp op : shape.ops) {
         if (op == until)
@@ -66,27 +74,36 @@ void KernelEmitter::emitRowSerial() {
           body.setRegister(op, body.evaluate(op, at));
       }
     };
-    auto overAxis = [&](ValueRange carried, function_ref<SmallVector<Value>(ArrayRef<LaneIndex>, ValueRange)> visit) {
-      SmallVector<LaneIndex> at(point);
-      std::function<SmallVector<Value>(ArrayRef<int64_t>, ValueRange)> nest = [&](ArrayRef<int64_t> extents, ValueRange values) {
-        if (extents.empty())
-          return visit(at, values);
-        return lanes.loop(lanes.i64(0), lanes.i64(extents.front()), 1, values, [&](Value index, ValueRange inner) {
-          at.push_back(lanes.index(index));
-          SmallVector<Value> next = nest(extents.drop_front(), inner);
-          at.pop_back();
-          return next;
-        });
-      };
-      return nest(shape.axis, carried);
-    };
+    auto overAxis =
+        [&](ValueRange carried,
+            function_ref<SmallVector<Value>(ArrayRef<LaneIndex>, ValueRange)>
+                visit) {
+          SmallVector<LaneIndex> at(point);
+          std::function<SmallVector<Value>(ArrayRef<int64_t>, ValueRange)>
+              nest = [&](ArrayRef<int64_t> extents, ValueRange values) {
+                if (extents.empty())
+                  return visit(at, values);
+                return lanes.loop(lanes.i64(0), lanes.i64(extents.front()), 1,
+                                  values, [&](Value index, ValueRange inner) {
+                                    at.push_back(lanes.index(index));
+                                    SmallVector<Value> next =
+                                        nest(extents.drop_front(), inner);
+                                    at.pop_back();
+                                    return next;
+                                  });
+              };
+          return nest(shape.axis, carried);
+        };
     for (tds::GenericOp op : shape.ops) {
       if (op.hasReduction()) {
         target::Reduction reduction(lanes, op);
-        SmallVector<Value> total = overAxis(reduction.identity(false), [&](ArrayRef<LaneIndex> at, ValueRange values) {
-          computeFull(at, op);
-          return reduction.step(values, body.evaluateTerm(op, at), at.back());
-        });
+        SmallVector<Value> total =
+            overAxis(reduction.identity(false),
+                     [&](ArrayRef<LaneIndex> at, ValueRange values) {
+                       computeFull(at, op);
+                       return reduction.step(values, body.evaluateTerm(op, at),
+                                             at.back());
+                     });
         body.setRegister(op, reduction.finish(total));
       } else if (!shape.isFull(op.getResult())) {
         body.setRegister(op, body.evaluate(op, point));
@@ -105,7 +122,8 @@ void KernelEmitter::emitRowSerial() {
 
 void KernelEmitter::emitRowBlock() {
   RowShape shape(kernel);
-  int64_t threads = getInt("threads"), rowsPerBlock = getInt("rows"), vector = getInt("vector");
+  int64_t threads = getInt("threads"), rowsPerBlock = getInt("rows"),
+          vector = getInt("vector");
   int64_t chunks = shape.axisSize / vector;
   int64_t turns = llvm::divideCeil(chunks, threads);
   bool held = turns <= kMaxHeldChunks;
@@ -113,8 +131,10 @@ void KernelEmitter::emitRowBlock() {
 
   Value thread = getThread();
   Value lane = lanes.remU(thread, threads);
-  Value row = lanes.add(lanes.mul(getBlock(), lanes.i64(rowsPerBlock)), lanes.divU(thread, threads));
-  // Threads past the last row compute it once more, so that all take part in shuffles and barriers; they store nothing.
+  Value row = lanes.add(lanes.mul(getBlock(), lanes.i64(rowsPerBlock)),
+                        lanes.divU(thread, threads));
+  // Threads past the last row compute it once more, so that all take part in
+  // shuffles and barriers; they store nothing.
   Value rowIsReal = lessThan(row, lanes.i64(shape.numRows));
   row = lanes.minS(row, lanes.i64(shape.numRows - 1));
   lanes.setLanes(1);
@@ -128,7 +148,8 @@ void KernelEmitter::emitRowBlock() {
     Chunk chunk;
     if (!isAlwaysReal) {
       chunk.isReal = lessThan(number, lanes.i64(chunks));
-      number = arith::SelectOp::create(builder, loc, chunk.isReal, number, lanes.i64(0));
+      number = arith::SelectOp::create(builder, loc, chunk.isReal, number,
+                                       lanes.i64(0));
     }
     chunk.at = point;
     llvm::append_range(chunk.at, getPoint(number, shape.axis, vector));
@@ -143,37 +164,40 @@ void KernelEmitter::emitRowBlock() {
         body.setRegister(op, lanes.splat(body.evaluate(op, chunk.at)));
     }
   };
-  /// Visits the thread's chunks in order with all full values before `until` in registers.
-  auto overChunks = [&](ValueRange carried, tds::GenericOp until,
-                        function_ref<SmallVector<Value>(const Chunk &, ValueRange)> visit) {
-    lanes.setLanes(vector);
-    SmallVector<Value> values(carried);
-    if (held) {
-      for (int64_t turn = 0; turn < turns; ++turn) {
-        Value number = lanes.add(lane, lanes.i64(turn * threads));
-        Chunk chunk = getChunk(number, (turn + 1) * threads <= chunks);
-        for (tds::GenericOp op : shape.ops) {
-          if (op == until)
-            break;
-          if (op.hasReduction() || !shape.isFull(op.getResult()))
-            continue;
-          Value &value = heldValues[{op.getResult(), turn}];
-          if (!value)
-            value = lanes.splat(body.evaluate(op, chunk.at));
-          body.setRegister(op, value);
+  /// Visits the thread's chunks in order with all full values before `until` in
+  /// registers.
+  auto overChunks =
+      [&](ValueRange carried, tds::GenericOp until,
+          function_ref<SmallVector<Value>(const Chunk &, ValueRange)> visit) {
+        lanes.setLanes(vector);
+        SmallVector<Value> values(carried);
+        if (held) {
+          for (int64_t turn = 0; turn < turns; ++turn) {
+            Value number = lanes.add(lane, lanes.i64(turn * threads));
+            Chunk chunk = getChunk(number, (turn + 1) * threads <= chunks);
+            for (tds::GenericOp op : shape.ops) {
+              if (op == until)
+                break;
+              if (op.hasReduction() || !shape.isFull(op.getResult()))
+                continue;
+              Value &value = heldValues[{op.getResult(), turn}];
+              if (!value)
+                value = lanes.splat(body.evaluate(op, chunk.at));
+              body.setRegister(op, value);
+            }
+            values = visit(chunk, values);
+          }
+        } else {
+          values = lanes.loop(lane, lanes.i64(chunks), threads, values,
+                              [&](Value number, ValueRange inner) {
+                                Chunk chunk = getChunk(number, true);
+                                computeFull(chunk, until);
+                                return visit(chunk, inner);
+                              });
         }
-        values = visit(chunk, values);
-      }
-    } else {
-      values = lanes.loop(lane, lanes.i64(chunks), threads, values, [&](Value number, ValueRange inner) {
-        Chunk chunk = getChunk(number, true);
-        computeFull(chunk, until);
-        return visit(chunk, inner);
-      });
-    }
-    lanes.setLanes(1);
-    return values;
-  };
+        lanes.setLanes(1);
+        return values;
+      };
 
   unsigned numReductions = 0;
   for (tds::GenericOp op : shape.ops) {
@@ -185,13 +209,16 @@ void KernelEmitter::emitRowBlock() {
     target::Reduction reduction(lanes, op);
     lanes.setLanes(vector);
     SmallVector<Value> start = reduction.identity(vector > 1);
-    SmallVector<Value> total = overChunks(start, op, [&](const Chunk &chunk, ValueRange values) {
-      SmallVector<Value> next = reduction.step(values, body.evaluateTerm(op, chunk.at), chunk.at.back());
-      if (chunk.isReal)
-        for (auto [value, old] : llvm::zip(next, values))
-          value = arith::SelectOp::create(builder, loc, chunk.isReal, value, old);
-      return next;
-    });
+    SmallVector<Value> total =
+        overChunks(start, op, [&](const Chunk &chunk, ValueRange values) {
+          SmallVector<Value> next = reduction.step(
+              values, body.evaluateTerm(op, chunk.at), chunk.at.back());
+          if (chunk.isReal)
+            for (auto [value, old] : llvm::zip(next, values))
+              value = arith::SelectOp::create(builder, loc, chunk.isReal, value,
+                                              old);
+          return next;
+        });
     lanes.setLanes(vector);
     total = reduction.mergeLanes(total);
     lanes.setLanes(1);
@@ -208,10 +235,17 @@ void KernelEmitter::emitRowBlock() {
       for (auto [i, value] : llvm::enumerate(total)) {
         bool isBool = value.getType().isInteger(1);
         Type memory = isBool ? builder.getI8Type() : value.getType();
-        Value slot = createShared("slots" + std::to_string(numReductions) + "_" + std::to_string(i), memory, warps);
-        Value stored = isBool ? arith::ExtUIOp::create(builder, loc, memory, value).getResult() : value;
+        Value slot = createShared("slots" + std::to_string(numReductions) +
+                                      "_" + std::to_string(i),
+                                  memory, warps);
+        Value stored = isBool
+                           ? arith::ExtUIOp::create(builder, loc, memory, value)
+                                 .getResult()
+                           : value;
         // All lanes of a warp hold the same bits; one writes.
-        lanes.ifThen(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, lanes.remU(lane, 32), lanes.i64(0)),
+        lanes.ifThen(arith::CmpIOp::create(builder, loc,
+                                           arith::CmpIPredicate::eq,
+                                           lanes.remU(lane, 32), lanes.i64(0)),
                      [&] { storeShared(slot, stored, warp); });
         slots.push_back(slot);
       }
@@ -221,9 +255,12 @@ void KernelEmitter::emitRowBlock() {
         SmallVector<Value> one;
         for (auto [slot, value] : llvm::zip(slots, total)) {
           bool isBool = value.getType().isInteger(1);
-          Value loaded = loadShared(slot, isBool ? builder.getI8Type() : value.getType(), lanes.i64(w));
+          Value loaded =
+              loadShared(slot, isBool ? builder.getI8Type() : value.getType(),
+                         lanes.i64(w));
           if (isBool)
-            loaded = arith::TruncIOp::create(builder, loc, value.getType(), loaded);
+            loaded =
+                arith::TruncIOp::create(builder, loc, value.getType(), loaded);
           one.push_back(loaded);
         }
         joined = w == 0 ? one : reduction.merge(joined, one);
@@ -235,15 +272,20 @@ void KernelEmitter::emitRowBlock() {
   }
 
   auto yielded = kernel.getBlock()->getTerminator()->getOperands();
-  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, lane, lanes.i64(0));
-  lanes.ifThen(arith::AndIOp::create(builder, loc, rowIsReal, isFirst),
-               [&] { storeOutputs(point, [&](Value value) { return !shape.isFull(value); }); });
+  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                        lane, lanes.i64(0));
+  lanes.ifThen(arith::AndIOp::create(builder, loc, rowIsReal, isFirst), [&] {
+    storeOutputs(point, [&](Value value) { return !shape.isFull(value); });
+  });
   if (llvm::any_of(yielded, [&](Value value) { return shape.isFull(value); }))
     overChunks({}, nullptr, [&](const Chunk &chunk, ValueRange) {
       Value real = rowIsReal;
       if (chunk.isReal)
         real = arith::AndIOp::create(builder, loc, real, chunk.isReal);
-      lanes.ifThen(real, [&] { storeOutputs(chunk.at, [&](Value value) { return shape.isFull(value); }); });
+      lanes.ifThen(real, [&] {
+        storeOutputs(chunk.at,
+                     [&](Value value) { return shape.isFull(value); });
+      });
       return SmallVector<Value>{};
     });
 }

@@ -23,30 +23,44 @@ static target::LaneOptions getLaneOptions() {
   return options;
 }
 
-KernelEmitter::KernelEmitter(const target::OutlinedKernel &outlined, ModuleOp target)
-    : kernel(outlined.kernel), schedule(kernel->getAttrOfType<DictionaryAttr>("schedule")), target(target),
-      builder(target.getBodyRegion()), loc(kernel.getLoc()), lanes(builder, loc, getLaneOptions()), body(lanes) {
+KernelEmitter::KernelEmitter(const target::OutlinedKernel &outlined,
+                             ModuleOp target)
+    : kernel(outlined.kernel),
+      schedule(kernel->getAttrOfType<DictionaryAttr>("schedule")),
+      target(target), builder(target.getBodyRegion()), loc(kernel.getLoc()),
+      lanes(builder, loc, getLaneOptions()), body(lanes) {
   MLIRContext *context = target.getContext();
   builder.setInsertionPointToEnd(target.getBody());
-  SmallVector<Type> parameters(outlined.numBuffers, LLVM::LLVMPointerType::get(context));
-  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), parameters);
+  SmallVector<Type> parameters(outlined.numBuffers,
+                               LLVM::LLVMPointerType::get(context));
+  auto type =
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), parameters);
   func::FuncOp source = outlined.function;
   function = LLVM::LLVMFuncOp::create(builder, loc, source.getName(), type);
-  function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
+  function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
+                    builder.getUnitAttr());
   SmallVector<int32_t> block(getArray("block"));
-  function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), builder.getDenseI32ArrayAttr(block));
+  function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
+                    builder.getDenseI32ArrayAttr(block));
   for (unsigned i = 0; i < outlined.numBuffers; ++i) {
-    function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(16));
+    function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                        builder.getI64IntegerAttr(16));
     if (outlined.disjoint)
-      function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
+      function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
+                          builder.getUnitAttr());
   }
   Block *entry = function.addEntryBlock(builder);
   builder.setInsertionPointToStart(entry);
-  for (auto [argument, position] : llvm::zip_equal(kernel.getBlock()->getArguments(), outlined.inputBuffers))
-    body.setBuffer(argument, target::Buffer::dense(entry->getArgument(position),
-                                                   cast<RankedTensorType>(argument.getType())));
-  for (auto [output, position] : llvm::zip_equal(kernel.getOutputs(), outlined.outputBuffers))
-    outputs.push_back(target::Buffer::dense(entry->getArgument(position), cast<RankedTensorType>(output.getType())));
+  for (auto [argument, position] : llvm::zip_equal(
+           kernel.getBlock()->getArguments(), outlined.inputBuffers))
+    body.setBuffer(argument, target::Buffer::dense(
+                                 entry->getArgument(position),
+                                 cast<RankedTensorType>(argument.getType())));
+  for (auto [output, position] :
+       llvm::zip_equal(kernel.getOutputs(), outlined.outputBuffers))
+    outputs.push_back(
+        target::Buffer::dense(entry->getArgument(position),
+                              cast<RankedTensorType>(output.getType())));
 }
 
 void KernelEmitter::emit() {
@@ -54,7 +68,8 @@ void KernelEmitter::emit() {
   StringRef kind = kernel.getKind();
   if (kind == "loop")
     emitLoop();
-  else if (kind == "row" && cast<StringAttr>(schedule.get("strategy")) == "block")
+  else if (kind == "row" &&
+           cast<StringAttr>(schedule.get("strategy")) == "block")
     emitRowBlock();
   else if (kind == "row")
     emitRowSerial();
@@ -83,7 +98,9 @@ Value KernelEmitter::lessThan(Value x, Value y) {
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, x, y);
 }
 
-SmallVector<LaneIndex> KernelEmitter::getPoint(Value linear, ArrayRef<int64_t> extents, int64_t vector) {
+SmallVector<LaneIndex> KernelEmitter::getPoint(Value linear,
+                                               ArrayRef<int64_t> extents,
+                                               int64_t vector) {
   SmallVector<int64_t> units(extents);
   if (!units.empty())
     units.back() /= vector;
@@ -91,7 +108,8 @@ SmallVector<LaneIndex> KernelEmitter::getPoint(Value linear, ArrayRef<int64_t> e
   SmallVector<Value> indices = lanes.delinearize(linear, units);
   for (auto [i, index] : llvm::enumerate(indices)) {
     if (i + 1 == indices.size() && vector > 1)
-      point.push_back(lanes.consecutive(lanes.mul(index, lanes.i64(vector)), vector));
+      point.push_back(
+          lanes.consecutive(lanes.mul(index, lanes.i64(vector)), vector));
     else
       point.push_back(lanes.index(index));
   }
@@ -106,29 +124,38 @@ void KernelEmitter::bindConstants() {
   for (auto constant : kernel.getBlock()->getOps<tds::ConstantOp>()) {
     auto elements = cast<DenseElementsAttr>(constant.getValue());
     auto scalar = elements.getSplatValue<TypedAttr>();
-    body.setRegister(constant, lanes.constant(target::getRegisterType(scalar.getType()), scalar));
+    body.setRegister(
+        constant,
+        lanes.constant(target::getRegisterType(scalar.getType()), scalar));
   }
 }
 
-Value KernelEmitter::evaluateSerially(tds::GenericOp op, ArrayRef<LaneIndex> indices) {
+Value KernelEmitter::evaluateSerially(tds::GenericOp op,
+                                      ArrayRef<LaneIndex> indices) {
   if (!op.hasReduction())
     return body.evaluate(op, indices);
   target::Reduction reduction(lanes, op);
   SmallVector<LaneIndex> all(indices);
-  std::function<SmallVector<Value>(ArrayRef<int64_t>, ValueRange)> nest = [&](ArrayRef<int64_t> extents, ValueRange carried) {
-    if (extents.empty())
-      return reduction.step(carried, body.evaluateTerm(op, all), all.back());
-    return lanes.loop(lanes.i64(0), lanes.i64(extents.front()), 1, carried, [&](Value index, ValueRange inner) {
-      all.push_back(lanes.index(index));
-      SmallVector<Value> next = nest(extents.drop_front(), inner);
-      all.pop_back();
-      return next;
-    });
-  };
-  return reduction.finish(nest(op.getReduceExtents(), reduction.identity(lanes.getWidth() > 1)));
+  std::function<SmallVector<Value>(ArrayRef<int64_t>, ValueRange)> nest =
+      [&](ArrayRef<int64_t> extents, ValueRange carried) {
+        if (extents.empty())
+          return reduction.step(carried, body.evaluateTerm(op, all),
+                                all.back());
+        return lanes.loop(lanes.i64(0), lanes.i64(extents.front()), 1, carried,
+                          [&](Value index, ValueRange inner) {
+                            all.push_back(lanes.index(index));
+                            SmallVector<Value> next =
+                                nest(extents.drop_front(), inner);
+                            all.pop_back();
+                            return next;
+                          });
+      };
+  return reduction.finish(
+      nest(op.getReduceExtents(), reduction.identity(lanes.getWidth() > 1)));
 }
 
-void KernelEmitter::storeOutputs(ArrayRef<LaneIndex> indices, function_ref<bool(Value)> select) {
+void KernelEmitter::storeOutputs(ArrayRef<LaneIndex> indices,
+                                 function_ref<bool(Value)> select) {
   auto yielded = kernel.getBlock()->getTerminator()->getOperands();
   for (auto [value, buffer] : llvm::zip(yielded, outputs))
     if (select(value))
@@ -143,22 +170,29 @@ Value KernelEmitter::createShared(StringRef name, Type element, int64_t count) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(function);
   auto type = LLVM::LLVMArrayType::get(element, count);
-  auto global = LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/false, LLVM::Linkage::Internal,
-                                       (function.getName() + "_" + name).str(), Attribute(), /*alignment=*/16,
-                                       /*addrSpace=*/3);
+  auto global = LLVM::GlobalOp::create(
+      builder, loc, type, /*isConstant=*/false, LLVM::Linkage::Internal,
+      (function.getName() + "_" + name).str(), Attribute(), /*alignment=*/16,
+      /*addrSpace=*/3);
   builder.setInsertionPointToStart(&function.getBody().front());
-  return LLVM::AddressOfOp::create(builder, loc, LLVM::LLVMPointerType::get(builder.getContext(), 3), global.getSymName());
+  return LLVM::AddressOfOp::create(
+      builder, loc, LLVM::LLVMPointerType::get(builder.getContext(), 3),
+      global.getSymName());
 }
 
-Value KernelEmitter::loadShared(Value base, Type element, Value offset, unsigned count) {
+Value KernelEmitter::loadShared(Value base, Type element, Value offset,
+                                unsigned count) {
   Value address = lanes.address(base, element, offset);
   Type type = count == 1 ? element : VectorType::get({count}, element);
-  return LLVM::LoadOp::create(builder, loc, type, address, /*alignment=*/count * element.getIntOrFloatBitWidth() / 8);
+  return LLVM::LoadOp::create(builder, loc, type, address,
+                              /*alignment=*/count *
+                                  element.getIntOrFloatBitWidth() / 8);
 }
 
 void KernelEmitter::storeShared(Value base, Value value, Value offset) {
   Type element = getElementTypeOrSelf(value.getType());
-  LLVM::StoreOp::create(builder, loc, value, lanes.address(base, element, offset));
+  LLVM::StoreOp::create(builder, loc, value,
+                        lanes.address(base, element, offset));
 }
 
 void KernelEmitter::barrier() { NVVM::Barrier0Op::create(builder, loc); }
@@ -167,7 +201,8 @@ Value KernelEmitter::shuffleXor(Value value, int64_t mask) {
   Type type = value.getType();
   Type i32 = builder.getI32Type();
   auto exchange = [&](Value word) -> Value {
-    return NVVM::ShflOp::create(builder, loc, word.getType(), lanes.i32(-1), word, lanes.i32(mask), lanes.i32(31),
+    return NVVM::ShflOp::create(builder, loc, word.getType(), lanes.i32(-1),
+                                word, lanes.i32(mask), lanes.i32(31),
                                 NVVM::ShflKind::bfly, UnitAttr());
   };
   if (type.isF32() || type.isInteger(32))
@@ -179,11 +214,20 @@ Value KernelEmitter::shuffleXor(Value value, int64_t mask) {
   }
   // 64 bits travel as two words.
   Type i64 = builder.getI64Type();
-  Value word = type.isInteger(64) ? value : arith::BitcastOp::create(builder, loc, i64, value).getResult();
+  Value word =
+      type.isInteger(64)
+          ? value
+          : arith::BitcastOp::create(builder, loc, i64, value).getResult();
   Value low = exchange(arith::TruncIOp::create(builder, loc, i32, word));
-  Value high = exchange(arith::TruncIOp::create(builder, loc, i32, arith::ShRUIOp::create(builder, loc, word, lanes.i64(32))));
+  Value high = exchange(arith::TruncIOp::create(
+      builder, loc, i32,
+      arith::ShRUIOp::create(builder, loc, word, lanes.i64(32))));
   Value joined = arith::OrIOp::create(
       builder, loc, arith::ExtUIOp::create(builder, loc, i64, low),
-      arith::ShLIOp::create(builder, loc, arith::ExtUIOp::create(builder, loc, i64, high), lanes.i64(32)));
-  return type.isInteger(64) ? joined : arith::BitcastOp::create(builder, loc, type, joined).getResult();
+      arith::ShLIOp::create(builder, loc,
+                            arith::ExtUIOp::create(builder, loc, i64, high),
+                            lanes.i64(32)));
+  return type.isInteger(64)
+             ? joined
+             : arith::BitcastOp::create(builder, loc, type, joined).getResult();
 }

@@ -15,8 +15,9 @@
 
 namespace tdsl::gpu {
 
-/// One outlined kernel on its way to an `llvm.func`: the function with its buffer arguments, and the code builder inside it. Each kind
-/// of kernel has an `emit…` function that fills the body.
+/// One outlined kernel on its way to an `llvm.func`: the function with its
+/// buffer arguments, and the code builder inside it. Each kind of kernel has an
+/// `emit…` function that fills the body.
 class KernelEmitter {
 public:
   /// Makes the function in `target` and opens its body.
@@ -33,7 +34,9 @@ private:
   void emitScatter();
 
   //===--- schedule ---===//
-  int64_t getInt(llvm::StringRef name) { return llvm::cast<mlir::IntegerAttr>(schedule.get(name)).getInt(); }
+  int64_t getInt(llvm::StringRef name) {
+    return llvm::cast<mlir::IntegerAttr>(schedule.get(name)).getInt();
+  }
   llvm::ArrayRef<int64_t> getArray(llvm::StringRef name) {
     return llvm::cast<mlir::DenseI64ArrayAttr>(schedule.get(name)).asArrayRef();
   }
@@ -43,21 +46,30 @@ private:
   mlir::Value getThread();
   mlir::Value getBlock();
   mlir::Value lessThan(mlir::Value x, mlir::Value y);
-  /// `linear` (in units of `vector` points) as indices of `extents`; the innermost holds `vector` consecutive points.
-  llvm::SmallVector<target::LaneIndex> getPoint(mlir::Value linear, llvm::ArrayRef<int64_t> extents, int64_t vector);
+  /// `linear` (in units of `vector` points) as indices of `extents`; the
+  /// innermost holds `vector` consecutive points.
+  llvm::SmallVector<target::LaneIndex>
+  getPoint(mlir::Value linear, llvm::ArrayRef<int64_t> extents, int64_t vector);
 
   //===--- bodies ---===//
-  /// The register value of `op` at `indices` (its parallel indices), running its reduction, if any, as nested loops.
-  mlir::Value evaluateSerially(tds::GenericOp op, llvm::ArrayRef<target::LaneIndex> indices);
+  /// The register value of `op` at `indices` (its parallel indices), running
+  /// its reduction, if any, as nested loops.
+  mlir::Value evaluateSerially(tds::GenericOp op,
+                               llvm::ArrayRef<target::LaneIndex> indices);
   /// Registers the splat constants of the kernel as values.
   void bindConstants();
-  /// Stores the outputs whose value is at `indices`, those for which `select` holds.
-  void storeOutputs(llvm::ArrayRef<target::LaneIndex> indices, llvm::function_ref<bool(mlir::Value)> select);
+  /// Stores the outputs whose value is at `indices`, those for which `select`
+  /// holds.
+  void storeOutputs(llvm::ArrayRef<target::LaneIndex> indices,
+                    llvm::function_ref<bool(mlir::Value)> select);
 
   //===--- shared memory and warps ---===//
-  /// A static shared array of `count` elements; the result is an address in address space 3.
-  mlir::Value createShared(llvm::StringRef name, mlir::Type element, int64_t count);
-  mlir::Value loadShared(mlir::Value base, mlir::Type element, mlir::Value offset, unsigned lanes = 1);
+  /// A static shared array of `count` elements; the result is an address in
+  /// address space 3.
+  mlir::Value createShared(llvm::StringRef name, mlir::Type element,
+                           int64_t count);
+  mlir::Value loadShared(mlir::Value base, mlir::Type element,
+                         mlir::Value offset, unsigned lanes = 1);
   void storeShared(mlir::Value base, mlir::Value value, mlir::Value offset);
   void barrier();
   /// `value` of the lane whose number differs by `mask` in its bits.

@@ -1,4 +1,5 @@
-//===- Schedule.cpp - how GPU kernels are cut into blocks and threads -*- C++ -*-===//
+//===- Schedule.cpp - how GPU kernels are cut into blocks and threads -*- C++
+//-*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -6,8 +7,8 @@
 
 #include "tdsl/Target/GPU/GPUTarget.h"
 
-#include "tdsl/Target/Common/LaneBuilder.h"
 #include "tdsl/Target/Common/ContractLayout.h"
+#include "tdsl/Target/Common/LaneBuilder.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -28,10 +29,12 @@ static int64_t product(ArrayRef<int64_t> extents) {
   return size;
 }
 
-/// The most consecutive points along an innermost axis of `extent` that a thread can move in one access of every tensor.
+/// The most consecutive points along an innermost axis of `extent` that a
+/// thread can move in one access of every tensor.
 static int64_t getVector(tds::KernelOp kernel, int64_t extent) {
   int64_t bytes = 1;
-  for (Value value : llvm::concat<Value>(kernel.getBlock()->getArguments(), kernel.getOutputs())) {
+  for (Value value : llvm::concat<Value>(kernel.getBlock()->getArguments(),
+                                         kernel.getOutputs())) {
     auto type = cast<RankedTensorType>(value.getType());
     if (type.getNumElements() > 1)
       bytes = std::max(bytes, tds::getElementBytes(type.getElementType()));
@@ -46,12 +49,22 @@ namespace {
 class ScheduleBuilder {
 public:
   explicit ScheduleBuilder(MLIRContext *context) : builder(context) {}
-  void set(StringRef name, int64_t value) { entries.emplace_back(builder.getStringAttr(name), builder.getI64IntegerAttr(value)); }
-  void set(StringRef name, StringRef text) { entries.emplace_back(builder.getStringAttr(name), builder.getStringAttr(text)); }
+  void set(StringRef name, int64_t value) {
+    entries.emplace_back(builder.getStringAttr(name),
+                         builder.getI64IntegerAttr(value));
+  }
+  void set(StringRef name, StringRef text) {
+    entries.emplace_back(builder.getStringAttr(name),
+                         builder.getStringAttr(text));
+  }
   DictionaryAttr finish(int64_t blocks, int64_t threads, int64_t sharedBytes) {
-    // Past the limit of the x dimension nothing could be launched; an entry of that size has long been refused.
-    entries.emplace_back(builder.getStringAttr("grid"), builder.getDenseI64ArrayAttr({std::max<int64_t>(blocks, 1), 1, 1}));
-    entries.emplace_back(builder.getStringAttr("block"), builder.getDenseI64ArrayAttr({threads, 1, 1}));
+    // Past the limit of the x dimension nothing could be launched; an entry of
+    // that size has long been refused.
+    entries.emplace_back(
+        builder.getStringAttr("grid"),
+        builder.getDenseI64ArrayAttr({std::max<int64_t>(blocks, 1), 1, 1}));
+    entries.emplace_back(builder.getStringAttr("block"),
+                         builder.getDenseI64ArrayAttr({threads, 1, 1}));
     set("shared", sharedBytes);
     return builder.getDictionaryAttr(entries);
   }
@@ -65,17 +78,20 @@ private:
 static DictionaryAttr scheduleLoop(tds::KernelOp kernel) {
   ScheduleBuilder schedule(kernel.getContext());
   auto type = cast<RankedTensorType>(kernel.getOutputs()[0].getType());
-  int64_t vector = type.getRank() ? getVector(kernel, type.getShape().back()) : 1;
+  int64_t vector =
+      type.getRank() ? getVector(kernel, type.getShape().back()) : 1;
   // Inner reductions run once a point: more points, not more lanes.
   for (auto op : kernel.getBlock()->getOps<tds::GenericOp>())
     if (op.hasReduction())
       vector = 1;
   schedule.set("vector", vector);
   int64_t threads = type.getNumElements() / vector;
-  return schedule.finish(llvm::divideCeil(threads, kBlockThreads), kBlockThreads, 0);
+  return schedule.finish(llvm::divideCeil(threads, kBlockThreads),
+                         kBlockThreads, 0);
 }
 
-/// Whether the reductions mostly read memory that is contiguous along their last index.
+/// Whether the reductions mostly read memory that is contiguous along their
+/// last index.
 static bool isContiguousAlongAxis(tds::KernelOp kernel) {
   int64_t along = 0, across = 0;
   for (auto op : kernel.getBlock()->getOps<tds::GenericOp>()) {
@@ -91,7 +107,8 @@ static bool isContiguousAlongAxis(tds::KernelOp kernel) {
         std::optional<AffineExpr> expr = tds::getAffineIndex(index, indices);
         if (!expr || expr->isFunctionOfDim(last.getArgNumber())) {
           uses = true;
-          innermost = i + 1 == read.getIndices().size() && expr && isa<AffineDimExpr>(*expr);
+          innermost = i + 1 == read.getIndices().size() && expr &&
+                      isa<AffineDimExpr>(*expr);
         }
       }
       if (uses)
@@ -110,8 +127,10 @@ static DictionaryAttr scheduleRow(tds::KernelOp kernel) {
       reduction = op;
       ++numReductions;
     }
-  int64_t rows = product(reduction.getExtents()), axis = reduction.getReductionSize();
-  bool isSerial = axis <= kSerialTerms || (!isContiguousAlongAxis(kernel) && rows >= 32);
+  int64_t rows = product(reduction.getExtents()),
+          axis = reduction.getReductionSize();
+  bool isSerial =
+      axis <= kSerialTerms || (!isContiguousAlongAxis(kernel) && rows >= 32);
   if (isSerial) {
     schedule.set("strategy", "serial");
     int64_t threads = rows >= 4096 ? kBlockThreads : 64;
@@ -128,7 +147,8 @@ static DictionaryAttr scheduleRow(tds::KernelOp kernel) {
   schedule.set("threads", threads);
   schedule.set("rows", rowsPerBlock);
   int64_t warps = threads / 32;
-  return schedule.finish(llvm::divideCeil(rows, rowsPerBlock), threads * rowsPerBlock,
+  return schedule.finish(llvm::divideCeil(rows, rowsPerBlock),
+                         threads * rowsPerBlock,
                          warps > 1 ? numReductions * warps * 16 : 0);
 }
 
@@ -136,12 +156,16 @@ static DictionaryAttr scheduleContract(tds::KernelOp kernel) {
   ScheduleBuilder schedule(kernel.getContext());
   tds::ContractOp op = *kernel.getBlock()->getOps<tds::ContractOp>().begin();
   ContractLayout layout = target::getContractLayout(op);
-  int64_t m = ContractLayout::getExtent(layout.m), n = ContractLayout::getExtent(layout.n);
+  int64_t m = ContractLayout::getExtent(layout.m),
+          n = ContractLayout::getExtent(layout.n);
   int64_t batch = ContractLayout::getExtent(layout.batch);
-  // Large tiles reuse more, small ones give more blocks: take the large one where it still gives a block to most processors of a GPU.
-  bool isLarge = batch * llvm::divideCeil(m, 64) * llvm::divideCeil(n, 64) >= 64;
+  // Large tiles reuse more, small ones give more blocks: take the large one
+  // where it still gives a block to most processors of a GPU.
+  bool isLarge =
+      batch * llvm::divideCeil(m, 64) * llvm::divideCeil(n, 64) >= 64;
   int64_t tile = isLarge ? 64 : 32, part = isLarge ? 4 : 2;
-  int64_t bytes = tds::getElementBytes(target::getRegisterType(cast<RankedTensorType>(op.getType()).getElementType()));
+  int64_t bytes = tds::getElementBytes(target::getRegisterType(
+      cast<RankedTensorType>(op.getType()).getElementType()));
   int64_t tileK = bytes > 4 ? 8 : 16;
   schedule.set("tile_m", tile);
   schedule.set("tile_n", tile);
@@ -149,7 +173,9 @@ static DictionaryAttr scheduleContract(tds::KernelOp kernel) {
   schedule.set("thread_m", part);
   schedule.set("thread_n", part);
   int64_t shared = std::max(tileK * 2 * (tile + 4), tile * tile) * bytes;
-  return schedule.finish(batch * llvm::divideCeil(m, tile) * llvm::divideCeil(n, tile), 256, shared);
+  return schedule.finish(batch * llvm::divideCeil(m, tile) *
+                             llvm::divideCeil(n, tile),
+                         256, shared);
 }
 
 static DictionaryAttr scheduleScatter(tds::KernelOp kernel) {
@@ -158,7 +184,8 @@ static DictionaryAttr scheduleScatter(tds::KernelOp kernel) {
   int64_t columns = 1, cut = 1;
   for (auto [axis, index] : llvm::enumerate(op.getYieldedIndices())) {
     auto argument = dyn_cast<BlockArgument>(index);
-    if (argument && op.getExtents()[argument.getArgNumber()] == op.getType().getShape()[axis])
+    if (argument && op.getExtents()[argument.getArgNumber()] ==
+                        op.getType().getShape()[axis])
       columns *= op.getType().getShape()[axis];
     else if (cut == 1)
       cut = op.getType().getShape()[axis];

@@ -10,14 +10,16 @@ using namespace tdsl::test;
 using reference::ElementKind;
 
 /// Random images or labels below `bound`.
-static Tensor randomIntegers(ElementKind kind, llvm::ArrayRef<int64_t> shape, int bound, std::mt19937 &generator) {
+static Tensor randomIntegers(ElementKind kind, llvm::ArrayRef<int64_t> shape,
+                             int bound, std::mt19937 &generator) {
   Tensor tensor(kind, shape);
   for (int64_t i = 0; i < tensor.numElements(); ++i)
     tensor.set(i, static_cast<int64_t>(generator() % bound));
   return tensor;
 }
 
-static Tensor randomFloats(llvm::ArrayRef<int64_t> shape, std::mt19937 &generator) {
+static Tensor randomFloats(llvm::ArrayRef<int64_t> shape,
+                           std::mt19937 &generator) {
   std::normal_distribution<double> normal;
   Tensor tensor(ElementKind::F32, shape);
   for (int64_t i = 0; i < tensor.numElements(); ++i)
@@ -25,10 +27,13 @@ static Tensor randomFloats(llvm::ArrayRef<int64_t> shape, std::mt19937 &generato
   return tensor;
 }
 
-/// Trains `steps` steps on every path and compares results and variables with the evaluator's.
-static void checkTraining(const std::string &program, const CompileOptions &options, unsigned steps,
-                          llvm::function_ref<Named(std::mt19937 &)> makeBatch, llvm::ArrayRef<std::string> variables, double relative,
-                          double absolute) {
+/// Trains `steps` steps on every path and compares results and variables with
+/// the evaluator's.
+static void checkTraining(const std::string &program,
+                          const CompileOptions &options, unsigned steps,
+                          llvm::function_ref<Named(std::mt19937 &)> makeBatch,
+                          llvm::ArrayRef<std::string> variables,
+                          double relative, double absolute) {
   auto paths = compileProgram(readSource(program), options);
   ASSERT_GE(paths.size(), 2u);
   std::vector<Named> expected;
@@ -42,10 +47,13 @@ static void checkTraining(const std::string &program, const CompileOptions &opti
         continue;
       }
       for (auto &[name, tensor] : results)
-        EXPECT_TRUE(areClose(tensor, expected[step][name], relative, absolute)) << name << " in step " << step;
+        EXPECT_TRUE(areClose(tensor, expected[step][name], relative, absolute))
+            << name << " in step " << step;
     }
     for (const std::string &variable : variables)
-      EXPECT_TRUE(areClose(path->read(variable), paths.front()->read(variable), relative, absolute)) << variable;
+      EXPECT_TRUE(areClose(path->read(variable), paths.front()->read(variable),
+                           relative, absolute))
+          << variable;
   }
 }
 
@@ -53,10 +61,14 @@ TEST(Agreement, TenStepsOfThePerceptron) {
   checkTraining(
       "examples/02-mlp-fashion/mlp.tds", {}, 10,
       [](std::mt19937 &generator) {
-        return Named{{"x", randomIntegers(ElementKind::U8, {64, 28, 28}, 256, generator)},
-                     {"y", randomIntegers(ElementKind::I32, {64}, 10, generator)}};
+        return Named{
+            {"x",
+             randomIntegers(ElementKind::U8, {64, 28, 28}, 256, generator)},
+            {"y", randomIntegers(ElementKind::I32, {64}, 10, generator)}};
       },
-      {"net.fc1.w", "net.fc1.b", "net.fc2.w", "net.fc2.b", "opt.train.0.net.fc2.w.m", "it", "tds.step"}, 1e-4, 2e-5);
+      {"net.fc1.w", "net.fc1.b", "net.fc2.w", "net.fc2.b",
+       "opt.train.0.net.fc2.w.m", "it", "tds.step"},
+      1e-4, 2e-5);
 }
 
 TEST(Agreement, TenStepsOfThePerceptronUnfused) {
@@ -65,8 +77,9 @@ TEST(Agreement, TenStepsOfThePerceptronUnfused) {
   checkTraining(
       "examples/02-mlp-fashion/mlp.tds", options, 10,
       [](std::mt19937 &generator) {
-        return Named{{"x", randomIntegers(ElementKind::U8, {8, 28, 28}, 256, generator)},
-                     {"y", randomIntegers(ElementKind::I32, {8}, 10, generator)}};
+        return Named{
+            {"x", randomIntegers(ElementKind::U8, {8, 28, 28}, 256, generator)},
+            {"y", randomIntegers(ElementKind::I32, {8}, 10, generator)}};
       },
       {"net.fc1.w", "net.fc2.w", "it"}, 1e-4, 2e-5);
 }
@@ -75,8 +88,9 @@ TEST(Agreement, TenStepsOfTheDigits) {
   checkTraining(
       "examples/03-digits/digits.tds", {}, 10,
       [](std::mt19937 &generator) {
-        return Named{{"x", randomIntegers(ElementKind::U8, {50, 8, 8}, 17, generator)},
-                     {"y", randomIntegers(ElementKind::I32, {50}, 10, generator)}};
+        return Named{
+            {"x", randomIntegers(ElementKind::U8, {50, 8, 8}, 17, generator)},
+            {"y", randomIntegers(ElementKind::I32, {50}, 10, generator)}};
       },
       {"net.body.a.w", "net.norm.scale", "net.head.w", "tds.step"}, 1e-4, 2e-5);
 }
@@ -85,12 +99,14 @@ TEST(Agreement, TenStepsOfTheRegression) {
   checkTraining(
       "examples/01-regression/regression.tds", {}, 10,
       [](std::mt19937 &generator) {
-        return Named{{"x", randomFloats({32, 4}, generator)}, {"y", randomFloats({32}, generator)}};
+        return Named{{"x", randomFloats({32, 4}, generator)},
+                     {"y", randomFloats({32}, generator)}};
       },
       {"w", "b"}, 1e-5, 1e-6);
 }
 
-// A label out of range: the call fails with the source place, and nothing has changed.
+// A label out of range: the call fails with the source place, and nothing has
+// changed.
 TEST(Agreement, AGatherOutOfRangeChangesNothing) {
   auto paths = compileProgram(readSource("examples/03-digits/digits.tds"));
   std::mt19937 generator(1);

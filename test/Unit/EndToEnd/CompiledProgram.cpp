@@ -1,4 +1,5 @@
-//===- CompiledProgram.cpp - a program on every path that runs it -*- C++ -*-===//
+//===- CompiledProgram.cpp - a program on every path that runs it -*- C++
+//-*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CompiledProgram.h"
@@ -20,7 +21,8 @@ using namespace tdsl;
 using namespace tdsl::test;
 
 std::string test::readSource(const std::string &path) {
-  auto buffer = llvm::MemoryBuffer::getFile(std::string(TDSL_SOURCE_DIR) + "/" + path);
+  auto buffer =
+      llvm::MemoryBuffer::getFile(std::string(TDSL_SOURCE_DIR) + "/" + path);
   if (!buffer) {
     ADD_FAILURE() << path << " cannot be read";
     return {};
@@ -48,16 +50,20 @@ static const std::string &getFolder() {
 
 std::pair<int, std::string> test::runTdslc(const std::string &arguments) {
   std::string errors = getFolder() + "/stderr.txt";
-  int status = std::system((TDSL_BUILD_DIR "/bin/tdslc " + arguments + " 2> " + errors).c_str());
+  int status = std::system(
+      (TDSL_BUILD_DIR "/bin/tdslc " + arguments + " 2> " + errors).c_str());
   auto buffer = llvm::MemoryBuffer::getFile(errors);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, buffer ? (*buffer)->getBuffer().str() : ""};
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+          buffer ? (*buffer)->getBuffer().str() : ""};
 }
 
 namespace {
-/// The reference evaluator on what `--emit=tds-opt` prints: after differentiation, before fusion.
+/// The reference evaluator on what `--emit=tds-opt` prints: after
+/// differentiation, before fusion.
 class EvaluatorPath : public Path {
 public:
-  explicit EvaluatorPath(const std::string &file, int64_t seed) : context(makeRegistry(), mlir::MLIRContext::Threading::DISABLED) {
+  explicit EvaluatorPath(const std::string &file, int64_t seed)
+      : context(makeRegistry(), mlir::MLIRContext::Threading::DISABLED) {
     module = mlir::parseSourceFile<mlir::ModuleOp>(file, &context);
     if (!module) {
       ADD_FAILURE() << "the tds module does not parse";
@@ -80,8 +86,12 @@ public:
       named[name] = tensor;
     return named;
   }
-  Tensor read(const std::string &variable) override { return state->variables.at(variable); }
-  void write(const std::string &variable, const Tensor &value) override { state->variables.at(variable) = value; }
+  Tensor read(const std::string &variable) override {
+    return state->variables.at(variable);
+  }
+  void write(const std::string &variable, const Tensor &value) override {
+    state->variables.at(variable) = value;
+  }
 
 private:
   static mlir::DialectRegistry makeRegistry() {
@@ -97,14 +107,18 @@ private:
 /// An artefact in the runtime.
 class RuntimePath : public Path {
 public:
-  RuntimePath(const std::string &artefact, const char *device, std::string label, int64_t seed) : label(std::move(label)) {
+  RuntimePath(const std::string &artefact, const char *device,
+              std::string label, int64_t seed)
+      : label(std::move(label)) {
     tds_device *handle = nullptr;
     tds_device_options deviceOptions{2};
-    if (failed(tds_device_open(device, &deviceOptions, &handle), "open " + std::string(device)))
+    if (failed(tds_device_open(device, &deviceOptions, &handle),
+               "open " + std::string(device)))
       return;
     tds_module_options options{};
     options.seed = seed;
-    failed(tds_module_load(artefact.c_str(), handle, &options, &module), "load");
+    failed(tds_module_load(artefact.c_str(), handle, &options, &module),
+           "load");
     tds_device_release(handle);
   }
   ~RuntimePath() override {
@@ -116,7 +130,8 @@ public:
 
   Named call(const std::string &entryName, const Named &inputs) override {
     tds_entry *entry = nullptr;
-    if (failed(tds_module_entry(module, entryName.c_str(), &entry), "entry " + entryName))
+    if (failed(tds_module_entry(module, entryName.c_str(), &entry),
+               "entry " + entryName))
       return {};
     std::vector<tds_tensor> arguments, outputs;
     std::vector<std::vector<int64_t>> shapes;
@@ -127,8 +142,10 @@ public:
       if (it == inputs.end())
         arguments.push_back(tds_tensor{});
       else
-        arguments.push_back({static_cast<tds_type>(it->second.kind()), static_cast<int32_t>(it->second.shape().size()),
-                             it->second.shape().data(), const_cast<uint8_t *>(it->second.data())});
+        arguments.push_back({static_cast<tds_type>(it->second.kind()),
+                             static_cast<int32_t>(it->second.shape().size()),
+                             it->second.shape().data(),
+                             const_cast<uint8_t *>(it->second.data())});
     }
     Named results;
     std::vector<Tensor *> tensors;
@@ -136,28 +153,38 @@ public:
       tds_port_info port;
       failed(tds_entry_result(entry, i, &port), "result");
       Tensor &tensor = results[port.name] =
-          Tensor(static_cast<reference::ElementKind>(port.type), llvm::ArrayRef(port.shape, port.rank));
+          Tensor(static_cast<reference::ElementKind>(port.type),
+                 llvm::ArrayRef(port.shape, port.rank));
       tensors.push_back(&tensor);
     }
     for (Tensor *tensor : tensors)
-      outputs.push_back({static_cast<tds_type>(tensor->kind()), static_cast<int32_t>(tensor->shape().size()),
+      outputs.push_back({static_cast<tds_type>(tensor->kind()),
+                         static_cast<int32_t>(tensor->shape().size()),
                          tensor->shape().data(), tensor->data()});
-    failed(tds_entry_call(entry, arguments.data(), arguments.size(), outputs.data(), outputs.size()), "call " + entryName);
+    failed(tds_entry_call(entry, arguments.data(), arguments.size(),
+                          outputs.data(), outputs.size()),
+           "call " + entryName);
     tds_entry_release(entry);
     return results;
   }
 
   Tensor read(const std::string &variable) override {
     tds_variable_info info;
-    if (failed(tds_module_find_variable(module, variable.c_str(), &info), variable))
+    if (failed(tds_module_find_variable(module, variable.c_str(), &info),
+               variable))
       return {};
-    Tensor tensor(static_cast<reference::ElementKind>(info.type), llvm::ArrayRef(info.shape, info.rank));
-    failed(tds_module_read(module, variable.c_str(), tensor.data(), tensor.numBytes()), variable);
+    Tensor tensor(static_cast<reference::ElementKind>(info.type),
+                  llvm::ArrayRef(info.shape, info.rank));
+    failed(tds_module_read(module, variable.c_str(), tensor.data(),
+                           tensor.numBytes()),
+           variable);
     return tensor;
   }
 
   void write(const std::string &variable, const Tensor &value) override {
-    failed(tds_module_write(module, variable.c_str(), value.data(), value.numBytes()), variable);
+    failed(tds_module_write(module, variable.c_str(), value.data(),
+                            value.numBytes()),
+           variable);
   }
 
 private:
@@ -172,7 +199,9 @@ private:
 };
 } // namespace
 
-std::vector<std::unique_ptr<Path>> test::compileProgram(const std::string &text, const CompileOptions &options, int64_t seed) {
+std::vector<std::unique_ptr<Path>>
+test::compileProgram(const std::string &text, const CompileOptions &options,
+                     int64_t seed) {
   static std::atomic<int> number{0};
   std::string stem = getFolder() + "/p" + std::to_string(number++);
   {
@@ -180,9 +209,12 @@ std::vector<std::unique_ptr<Path>> test::compileProgram(const std::string &text,
     llvm::raw_fd_ostream(stem + ".tds", error) << text;
   }
   auto compile = [&](const std::string &output) {
-    auto [code, errors] = runTdslc(stem + ".tds " + options.flags + " " + output);
+    auto [code, errors] =
+        runTdslc(stem + ".tds " + options.flags + " " + output);
     if (code != 0)
-      ADD_FAILURE() << "tdslc ends with " << code << "\n" << errors << "\n" << text;
+      ADD_FAILURE() << "tdslc ends with " << code << "\n"
+                    << errors << "\n"
+                    << text;
     return code == 0;
   };
   std::vector<std::unique_ptr<Path>> paths;
@@ -192,7 +224,8 @@ std::vector<std::unique_ptr<Path>> test::compileProgram(const std::string &text,
   if (!evaluator->isGood())
     return {};
   paths.push_back(std::move(evaluator));
-  auto add = [&](const std::string &artefact, const char *device, const char *label) {
+  auto add = [&](const std::string &artefact, const char *device,
+                 const char *label) {
     if (!compile("-o " + artefact))
       return;
     auto path = std::make_unique<RuntimePath>(artefact, device, label, seed);
@@ -209,7 +242,9 @@ std::vector<std::unique_ptr<Path>> test::compileProgram(const std::string &text,
   return paths;
 }
 
-::testing::AssertionResult test::areClose(const Tensor &actual, const Tensor &expected, double relative, double absolute) {
+::testing::AssertionResult test::areClose(const Tensor &actual,
+                                          const Tensor &expected,
+                                          double relative, double absolute) {
   if (actual.kind() != expected.kind() || actual.shape() != expected.shape())
     return ::testing::AssertionFailure() << "another type or shape";
   for (int64_t i = 0; i < actual.numElements(); ++i) {
@@ -217,7 +252,8 @@ std::vector<std::unique_ptr<Path>> test::compileProgram(const std::string &text,
     if (a == e || (std::isnan(a) && std::isnan(e)))
       continue;
     if (!(std::abs(a - e) <= absolute + relative * std::abs(e)))
-      return ::testing::AssertionFailure() << "element " << i << " is " << a << ", expected " << e;
+      return ::testing::AssertionFailure()
+             << "element " << i << " is " << a << ", expected " << e;
   }
   return ::testing::AssertionSuccess();
 }

@@ -1,7 +1,8 @@
 //===- CompiledProgram.h - a program on every path that runs it -*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Compiles a TDS text with the tdslc of the build tree and runs it by the reference evaluator, by its CPU code, and by its PTX in the simulator.
+// Compiles a TDS text with the tdslc of the build tree and runs it by the
+// reference evaluator, by its CPU code, and by its PTX in the simulator.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +32,8 @@ class Path {
 public:
   virtual ~Path() = default;
   virtual std::string name() const = 0;
-  /// Calls an entry; an input that is missing has its default. Fails the test where the call fails.
+  /// Calls an entry; an input that is missing has its default. Fails the test
+  /// where the call fails.
   virtual Named call(const std::string &entry, const Named &inputs) = 0;
   virtual Tensor read(const std::string &variable) = 0;
   virtual void write(const std::string &variable, const Tensor &value) = 0;
@@ -42,18 +44,25 @@ struct CompileOptions {
   bool cpu = true, ptx = true;
 };
 
-/// The program `text` on all paths, the evaluator first. Empty where it does not compile (the test has failed then). The PTX path is there
-/// where the build has the simulator.
-std::vector<std::unique_ptr<Path>> compileProgram(const std::string &text, const CompileOptions &options = {}, int64_t seed = 0);
+/// The program `text` on all paths, the evaluator first. Empty where it does
+/// not compile (the test has failed then). The PTX path is there where the
+/// build has the simulator.
+std::vector<std::unique_ptr<Path>>
+compileProgram(const std::string &text, const CompileOptions &options = {},
+               int64_t seed = 0);
 
 /// Reads a file of the source tree.
 std::string readSource(const std::string &path);
 
-/// Runs tdslc with these arguments; gives its exit code and what it wrote to standard error.
+/// Runs tdslc with these arguments; gives its exit code and what it wrote to
+/// standard error.
 std::pair<int, std::string> runTdslc(const std::string &arguments);
 
-/// Whether two tensors have one type and shape, and differ nowhere by more than `absolute` + `relative` * |expected|. NaNs are equal.
-::testing::AssertionResult areClose(const Tensor &actual, const Tensor &expected, double relative, double absolute);
+/// Whether two tensors have one type and shape, and differ nowhere by more than
+/// `absolute` + `relative` * |expected|. NaNs are equal.
+::testing::AssertionResult areClose(const Tensor &actual,
+                                    const Tensor &expected, double relative,
+                                    double absolute);
 
 } // namespace tdsl::test
 

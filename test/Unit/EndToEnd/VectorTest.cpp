@@ -13,7 +13,8 @@ using namespace tdsl;
 using namespace tdsl::test;
 
 static reference::ElementKind getKind(llvm::StringRef name) {
-  for (int kind = 0; kind <= static_cast<int>(reference::ElementKind::F64); ++kind)
+  for (int kind = 0; kind <= static_cast<int>(reference::ElementKind::F64);
+       ++kind)
     if (reference::nameOf(static_cast<reference::ElementKind>(kind)) == name)
       return static_cast<reference::ElementKind>(kind);
   ADD_FAILURE() << "unknown type " << name.str();
@@ -38,7 +39,8 @@ static Named readTensors(const llvm::json::Object &object) {
 }
 
 static llvm::json::Value readVectors() {
-  auto parsed = llvm::json::parse(readSource("test/Unit/EndToEnd/Inputs/torch_vectors.json"));
+  auto parsed = llvm::json::parse(
+      readSource("test/Unit/EndToEnd/Inputs/torch_vectors.json"));
   if (!parsed) {
     ADD_FAILURE() << llvm::toString(parsed.takeError());
     return nullptr;
@@ -63,10 +65,13 @@ TEST(TorchVectors, EveryFunctionLayerAndOptimiser) {
             path->write(name, tensor);
           continue;
         }
-        Named results = path->call(object.getString("entry")->str(), readTensors(*object.getObject("inputs")));
-        for (const auto &[name, expected] : readTensors(*object.getObject("results"))) {
+        Named results = path->call(object.getString("entry")->str(),
+                                   readTensors(*object.getObject("inputs")));
+        for (const auto &[name, expected] :
+             readTensors(*object.getObject("results"))) {
           ASSERT_TRUE(results.count(name)) << name;
-          EXPECT_TRUE(areClose(results[name], expected, relative, absolute)) << name;
+          EXPECT_TRUE(areClose(results[name], expected, relative, absolute))
+              << name;
           ++compared;
         }
       }

@@ -13,17 +13,26 @@
 
 namespace tdsl::gpu {
 
-/// The schedule of a kernel: `grid`, `block` (array<i64: x, y, z>) and `shared` (bytes of shared memory a block uses), and
+/// The schedule of a kernel: `grid`, `block` (array<i64: x, y, z>) and `shared`
+/// (bytes of shared memory a block uses), and
 /// - loop: `vector`, the consecutive points a thread computes;
-/// - row: `strategy` ("block": a row is shared by `threads` threads of a block that holds `rows` rows; "serial": a thread computes a row alone) and `vector`;
-/// - contract: `tile_m`, `tile_n`, `tile_k`, and `thread_m`, `thread_n`, the part of the tile that one thread accumulates;
-/// - scatter: `parts`, into how many ranges the first computed axis of the result is cut.
+/// - row: `strategy` ("block": a row is shared by `threads` threads of a block
+/// that holds `rows` rows; "serial": a thread computes a row alone) and
+/// `vector`;
+/// - contract: `tile_m`, `tile_n`, `tile_k`, and `thread_m`, `thread_n`, the
+/// part of the tile that one thread accumulates;
+/// - scatter: `parts`, into how many ranges the first computed axis of the
+/// result is cut.
 mlir::DictionaryAttr selectSchedule(tds::KernelOp kernel);
 
-/// Emits every outlined kernel of `plan` (private functions that hold one `tds.kernel` with a schedule) into one PTX module for `arch`.
-/// A manifest that is not empty is tied to the code: its SHA-256 becomes the global `tds_plan_sha256` (docs/Artifact.md). `llvmText`
-/// receives the optimised LLVM IR where it is not null.
-llvm::FailureOr<std::string> compileKernels(mlir::ModuleOp plan, const Arch &arch, llvm::StringRef manifest = {},
+/// Emits every outlined kernel of `plan` (private functions that hold one
+/// `tds.kernel` with a schedule) into one PTX module for `arch`. A manifest
+/// that is not empty is tied to the code: its SHA-256 becomes the global
+/// `tds_plan_sha256` (docs/Artifact.md). `llvmText` receives the optimised LLVM
+/// IR where it is not null.
+llvm::FailureOr<std::string> compileKernels(mlir::ModuleOp plan,
+                                            const Arch &arch,
+                                            llvm::StringRef manifest = {},
                                             std::string *llvmText = nullptr);
 
 } // namespace tdsl::gpu
