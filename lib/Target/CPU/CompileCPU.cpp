@@ -3,6 +3,7 @@
 
 #include "tdsl/Target/CPU/CompileCPU.h"
 
+#include "ExpandFMA.h"
 #include "LinkSharedObject.h"
 
 #include "tdsl/Target/Common/KernelAnalysis.h"
@@ -107,6 +108,12 @@ emitOptimized(ModuleOp plan, const CPUTarget &target,
   }
   module->setTargetTriple(machine->getTargetTriple());
   module->setDataLayout(machine->createDataLayout());
+  if (!target.hasFMA && !expandFMA(*module)) {
+    plan.emitError("the program computes in f64 with fused multiply-adds, "
+                   "which ")
+        << target.arch << " lacks; compile for x86-64-v3 or above";
+    return nullptr;
+  }
   std::string width = std::to_string(target.vectorBits);
   for (llvm::Function &function : *module) {
     if (function.isDeclaration())

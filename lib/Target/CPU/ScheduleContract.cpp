@@ -16,9 +16,11 @@ using namespace tdsl::target;
 
 namespace {
 
-/// Cycles of a work item, about 15 microseconds: packing is shared by fewer
-/// multiplications in smaller ones.
-constexpr double itemCycles = 40000;
+/// Cycles of a work item, about 50 microseconds: packing is shared by fewer
+/// multiplications in smaller ones. Small products make smaller items, down to
+/// the second number, so that threads have something to share.
+constexpr double itemCycles = 150000, leastItemCycles = 30000;
+constexpr double itemsToShare = 8;
 constexpr int64_t largestTile = 256;
 /// Steps of k in a packed block: a panel of B stays in the first-level cache.
 constexpr int64_t largestDepth = 256;
@@ -134,7 +136,9 @@ FailureOr<DictionaryAttr> cpu::scheduleContract(tds::KernelOp kernel,
   int64_t depthBlocks = llvm::divideCeil(k, largestDepth);
   int64_t depth = roundUp(llvm::divideCeil(k, depthBlocks), 8);
   double cycles = double(m) * n * k * countK * count / (2.0 * lanes);
-  int64_t wanted = std::max<int64_t>(1, cycles / itemCycles);
+  int64_t wanted =
+      std::max<double>({1, cycles / itemCycles,
+                        std::min(itemsToShare, cycles / leastItemCycles)});
   auto split = [](int64_t extent, int64_t limit, int64_t unit) {
     int64_t parts = llvm::divideCeil(extent, limit);
     return roundUp(llvm::divideCeil(extent, parts), unit);

@@ -3,6 +3,8 @@
 
 #include "KernelRunner.h"
 
+#include "SimulatedGpu.h"
+
 #include "mlir/Parser/Parser.h"
 
 #include "gtest/gtest.h"
@@ -260,9 +262,13 @@ void test::checkKernel(llvm::StringRef text, double tolerance, bool hostile) {
       return;
     std::vector<Tensor> arguments = runner.randomArguments("k", 7, hostile);
     std::vector<Tensor> whole = runner.run("k", arguments);
-    compare(whole, runner.expected("k", arguments), tolerance, text);
+    std::vector<Tensor> expected = runner.expected("k", arguments);
+    compare(whole, expected, tolerance, text);
     if (testing::Test::HasFatalFailure())
       return;
+    if (ofLevels.empty())
+      if (auto simulated = runInSimulator(text, "k", arguments))
+        compare(*simulated, expected, tolerance, "PTX of\n" + text.str());
     int64_t work = runner.workOf("k");
     std::mt19937 random(3);
     for (int round = 0; round < 3 && work > 1; ++round) {

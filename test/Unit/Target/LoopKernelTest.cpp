@@ -97,6 +97,24 @@ TEST(LoopKernel, FloatFunctions) {
   }
 }
 
+// Without FMA and F16C instructions, the same bits.
+TEST(LoopKernel, OldProcessors) {
+  for (std::string type : {"f32", "f16", "bf16"}) {
+    std::vector<std::string> bodies;
+    for (const char *name : {"exp", "log", "tanh", "sin", "rsqrt"})
+      bodies.push_back(std::string("%r = tds.") + name + " %a : " + type);
+    bodies.push_back("%r = tds.pow %a, %b : " + type);
+    KernelRunner runner(several(type, bodies, type), "x86-64-v2");
+    ASSERT_TRUE(runner.isLoaded());
+    auto arguments = runner.randomArguments("k", 5, /*hostile=*/true);
+    auto actual = runner.run("k", arguments);
+    auto expected = runner.expected("k", arguments);
+    for (size_t i = 0; i < actual.size(); ++i)
+      EXPECT_TRUE(tdsl::reference::sameBits(actual[i], expected[i]))
+          << bodies[i];
+  }
+}
+
 TEST(LoopKernel, IntegerOperations) {
   for (std::string type : integers) {
     std::vector<std::string> bodies;
@@ -156,11 +174,12 @@ static std::string castsFrom(const std::string &from) {
     returned += (number ? ", %0#" : "%0#") + n;
     ++number;
   }
-  return "func.func private @k(%x: " + tin + ") -> (" + types + ") {\n  %0:" +
-         std::to_string(number) + " = tds.kernel \"loop\" (%x) : (" + tin +
-         ") -> (" + types + ") {\n  ^bb0(%p: " + tin + "):\n" + generics +
-         "    tds.yield " + names + " : " + types + "\n  }\n  return " +
-         returned + " : " + types + "\n}\n";
+  return "func.func private @k(%x: " + tin + ") -> (" + types +
+         ") {\n  %0:" + std::to_string(number) +
+         " = tds.kernel \"loop\" (%x) : (" + tin + ") -> (" + types +
+         ") {\n  ^bb0(%p: " + tin + "):\n" + generics + "    tds.yield " +
+         names + " : " + types + "\n  }\n  return " + returned + " : " + types +
+         "\n}\n";
 }
 
 TEST(LoopKernel, Casts) {
