@@ -81,8 +81,8 @@ test::runInSimulator(llvm::StringRef text, llvm::StringRef name,
   registry.insert<tds::TDSDialect, func::FuncDialect>();
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   auto module = parseSourceString<ModuleOp>(text, &context);
-  auto kernel = target::OutlinedKernel::get(
-      module->lookupSymbol<func::FuncOp>(name));
+  auto kernel =
+      target::OutlinedKernel::get(module->lookupSymbol<func::FuncOp>(name));
   if (failed(kernel)) {
     ADD_FAILURE() << name.str() << " is no kernel";
     return std::nullopt;
