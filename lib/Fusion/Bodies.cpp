@@ -1,5 +1,5 @@
 //===- Bodies.cpp - reading and rewriting the bodies of index definitions -*-
-//C++ -*-===//
+// C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

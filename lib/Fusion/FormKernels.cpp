@@ -1,5 +1,5 @@
 //===- FormKernels.cpp - kernels from generics, contractions and scatters -*-
-//C++ -*-===//
+// C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -385,6 +385,9 @@ struct FormKernelsPass
     YieldOp::create(builder, kernel.getLoc(), yielded);
     builder.setInsertionPointAfter(kernel);
     inlineSingleReaders(body);
+    for (Operation &op : *body)
+      if (op.getNumRegions() == 1)
+        simplifyBody(&op.getRegion(0).front());
     for (auto [output, result] : llvm::zip(outputs, kernel.getOutputs()))
       mapping.map(output, result);
     ++numKernels;

@@ -219,30 +219,136 @@ Value generalizeScatter(OpBuilder &builder, ScatterOp op) {
       });
 }
 
-/// Runs a generic without its parallel axes of extent 1, and views the result
-/// as before.
+/// Whether a reduction over one term is that term. A float sum is not: it
+/// starts from +0, which makes a -0 a +0.
+bool isTermOfOne(ReductionKind kind, Type element) {
+  switch (kind) {
+  case ReductionKind::Max:
+  case ReductionKind::Min:
+  case ReductionKind::Any:
+  case ReductionKind::All:
+    return true;
+  case ReductionKind::Sum:
+  case ReductionKind::Prod:
+    return !isa<FloatType>(element);
+  case ReductionKind::ArgMax:
+  case ReductionKind::ArgMin:
+    return false;
+  }
+  llvm_unreachable("unknown reduction");
+}
+
+/// Runs a generic without its axes of extent 1, and views the result as before;
+/// null where there is none to drop.
 Value dropUnitAxes(OpBuilder &builder, GenericOp op) {
-  SmallVector<int64_t> shape;
+  Type element = op.getType().getElementType();
+  SmallVector<int64_t> shape, reduceExtents;
   for (int64_t extent : op.getExtents())
     if (extent != 1)
       shape.push_back(extent);
-  if (shape.size() == op.getExtents().size())
+  std::optional<ReductionKind> kind = op.getKind();
+  bool isArg = kind == ReductionKind::ArgMax || kind == ReductionKind::ArgMin;
+  for (int64_t extent : op.getReduceExtents())
+    if (extent != 1 || isArg)
+      reduceExtents.push_back(extent);
+  if (kind && reduceExtents.empty()) {
+    if (isTermOfOne(*kind, element))
+      kind.reset();
+    else
+      reduceExtents.push_back(1);
+  }
+  if (shape.size() == op.getExtents().size() &&
+      reduceExtents.size() == op.getReduceExtents().size())
     return {};
-  auto type = RankedTensorType::get(shape, op.getType().getElementType());
+  auto type = RankedTensorType::get(shape, element);
   Value squeezed = GenericOp::create(
-      builder, op.getLoc(), type, op.getReduceExtents(), op.getKind(),
+      builder, op.getLoc(), type, reduceExtents, kind,
       [&](OpBuilder &b, Location loc, ValueRange indices) -> Value {
         SmallVector<Value> at;
         size_t next = 0;
         for (int64_t extent : op.getExtents())
           at.push_back(extent == 1 ? createIndexConstant(b, loc, 0)
                                    : Value(indices[next++]));
-        llvm::append_range(at, indices.drop_front(next));
+        for (int64_t extent : op.getReduceExtents())
+          at.push_back(extent == 1 && !isArg ? createIndexConstant(b, loc, 0)
+                                             : Value(indices[next++]));
         IRMapping mapping;
         cloneBody(b, op, at, mapping);
         return mapping.lookupOrDefault(op.getYielded());
       });
+  if (type == op.getType())
+    return squeezed;
   return ReshapeOp::create(builder, op.getLoc(), op.getType(), squeezed);
+}
+
+/// A contraction without its axes of extent 1, viewed as before; null where
+/// there is none to drop.
+ReshapeOp dropUnitAxes(OpBuilder &builder, ContractOp op) {
+  auto squeeze = [&](Value tensor, ArrayRef<int64_t> axes,
+                     SmallVectorImpl<int64_t> &kept) {
+    RankedTensorType type = tensorType(tensor);
+    SmallVector<int64_t> shape;
+    for (auto [axis, extent] : llvm::zip(axes, type.getShape()))
+      if (extent != 1) {
+        kept.push_back(axis);
+        shape.push_back(extent);
+      }
+    return type.clone(shape);
+  };
+  SmallVector<int64_t> lhsAxes, rhsAxes, resultAxes;
+  RankedTensorType lhs = squeeze(op.getLhs(), op.getLhsAxes(), lhsAxes),
+                   rhs = squeeze(op.getRhs(), op.getRhsAxes(), rhsAxes),
+                   result =
+                       squeeze(op.getResult(), op.getResultAxes(), resultAxes);
+  if (lhs == op.getLhs().getType() && rhs == op.getRhs().getType() &&
+      result == op.getResult().getType())
+    return {};
+  // Without a reduced axis the sum would be gone.
+  bool reduces = llvm::any_of(lhsAxes,
+                              [&](int64_t axis) {
+                                return !llvm::is_contained(resultAxes, axis);
+                              }) ||
+                 llvm::any_of(rhsAxes, [&](int64_t axis) {
+                   return !llvm::is_contained(resultAxes, axis);
+                 });
+  if (!reduces)
+    return {};
+  auto view = [&](Value tensor, RankedTensorType type) -> Value {
+    if (tensor.getType() == type)
+      return tensor;
+    return ReshapeOp::create(builder, op.getLoc(), type, tensor);
+  };
+  auto squeezed =
+      ContractOp::create(builder, op.getLoc(), result, view(op.getLhs(), lhs),
+                         view(op.getRhs(), rhs), lhsAxes, rhsAxes, resultAxes);
+  return ReshapeOp::create(builder, op.getLoc(), op.getResult().getType(),
+                           squeezed);
+}
+
+/// Reads of an entry's input or variable leave out its axes of extent 1: a view
+/// of it is read.
+void dropUnitAxes(GenericOp op) {
+  for (ReadOp read : getReads(op)) {
+    RankedTensorType type = read.getTensorType();
+    if (read.getGuard() || !isa<BlockArgument>(read.getTensor()) ||
+        !llvm::is_contained(type.getShape(), 1))
+      continue;
+    SmallVector<int64_t> shape;
+    SmallVector<Value> indices;
+    for (auto [extent, index] : llvm::zip(type.getShape(), read.getIndices()))
+      if (extent != 1) {
+        shape.push_back(extent);
+        indices.push_back(index);
+      }
+    OpBuilder builder(op);
+    Value view = ReshapeOp::create(builder, read.getLoc(), type.clone(shape),
+                                   read.getTensor());
+    builder.setInsertionPoint(read);
+    auto squeezed = ReadOp::create(builder, read.getLoc(), view, indices);
+    squeezed.setClamped(read.getClamped());
+    read.replaceAllUsesWith(squeezed.getResult());
+    read.erase();
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -256,6 +362,14 @@ struct GeneralizePass : public tdsl::impl::GeneralizePassBase<GeneralizePass> {
       return;
     Block &block = function.getBody().front();
     sinkScalars(block);
+    for (auto contract :
+         llvm::make_early_inc_range(block.getOps<ContractOp>())) {
+      OpBuilder builder(contract);
+      if (ReshapeOp squeezed = dropUnitAxes(builder, contract)) {
+        contract.replaceAllUsesWith(squeezed.getResult());
+        contract.erase();
+      }
+    }
     for (Operation &op : llvm::make_early_inc_range(block))
       rewrite(&op);
     for (auto constant : llvm::make_early_inc_range(block.getOps<ConstantOp>()))
@@ -267,6 +381,8 @@ struct GeneralizePass : public tdsl::impl::GeneralizePassBase<GeneralizePass> {
         generic.erase();
       }
     }
+    for (auto generic : block.getOps<GenericOp>())
+      dropUnitAxes(generic);
   }
 
   void rewrite(Operation *op) {

@@ -1,5 +1,5 @@
 //===- InlineProducers.cpp - element generics into the bodies that read them -*-
-//C++ -*-===//
+// C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -7,6 +7,8 @@
 #include "tdsl/Fusion/KernelRules.h"
 #include "tdsl/Fusion/Bodies.h"
 
+#include "mlir/Analysis/FlatLinearValueConstraints.h"
+#include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -28,10 +30,41 @@ StringRef tdsl::getKernelKindName(KernelKind kind) {
   llvm_unreachable("unknown kernel kind");
 }
 
+/// How a read's innermost index runs: with the reduction, with the results, or
+/// with neither (a window, a gather).
+enum class Direction { Along, Across, Neither };
+
+static Direction getDirection(GenericOp generic, Value index) {
+  unsigned numDims = generic.getIndices().size(),
+           numParallel = generic.getNumParallel();
+  std::optional<AffineExpr> expr = getAffineIndex(index, generic.getIndices());
+  SmallVector<int64_t> coefficients;
+  if (!expr || failed(getFlattenedAffineExpr(*expr, numDims, 0, &coefficients)))
+    return Direction::Neither;
+  SmallVector<int64_t> extents(generic.getExtents());
+  llvm::append_range(extents, generic.getReduceExtents());
+  bool byParallel = false, byReduction = false, isBlocked = true,
+       isDense = false;
+  int64_t span = 1;
+  for (unsigned i = numParallel; i < numDims; ++i) {
+    byReduction |= coefficients[i] != 0;
+    isDense |= std::abs(coefficients[i]) == 1;
+    span += std::abs(coefficients[i]) * std::max<int64_t>(extents[i] - 1, 0);
+  }
+  for (unsigned i = 0; i < numParallel; ++i) {
+    byParallel |= coefficients[i] != 0;
+    isBlocked &= coefficients[i] == 0 || std::abs(coefficients[i]) >= span;
+  }
+  // Each result may reduce a block of its own: that is a row, unlike
+  // overlapping windows.
+  if (byReduction && isDense && isBlocked && coefficients.size() == numDims + 1)
+    return Direction::Along;
+  return byParallel ? Direction::Across : Direction::Neither;
+}
+
 bool tdsl::isRowReduction(GenericOp generic) {
   if (!generic.hasReduction())
     return false;
-  unsigned numParallel = generic.getNumParallel();
   int64_t along = 0, across = 0;
   bool readsAnything = false;
   for (ReadOp read : getReads(generic)) {
@@ -43,18 +76,11 @@ bool tdsl::isRowReduction(GenericOp generic) {
     if (rank == 0)
       continue;
     readsAnything = true;
-    auto expr =
-        getAffineIndex(read.getIndices()[rank - 1], generic.getIndices());
-    bool byParallel = false, byReduction = false;
-    if (expr)
-      for (unsigned i = 0; i < generic.getIndices().size(); ++i)
-        if (expr->isFunctionOfDim(i))
-          (i < numParallel ? byParallel : byReduction) = true;
-    // A window (both) and a gather belong to neither side.
     int64_t elements = read.getTensorType().getNumElements();
-    if (byReduction && !byParallel)
+    Direction direction = getDirection(generic, read.getIndices()[rank - 1]);
+    if (direction == Direction::Along)
       along = std::max(along, elements);
-    else if (byParallel)
+    else if (direction == Direction::Across)
       across = std::max(across, elements);
   }
   if (!readsAnything)

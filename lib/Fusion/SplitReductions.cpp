@@ -35,8 +35,8 @@ constexpr int64_t leastTerms = 16384, leastLoopTerms = 512;
 constexpr int64_t leastPart = 64, mostParts = 1024;
 
 /// Number of parts for a reduction of `terms` terms with `results` results; 1
-/// where it stays whole. `axis` is the extent that is split.
-int64_t getNumParts(bool isRow, int64_t results, int64_t terms, int64_t axis) {
+/// where it stays whole.
+int64_t getNumParts(bool isRow, int64_t results, int64_t terms) {
   if (results == 0 || terms == 0)
     return 1;
   int64_t enough = isRow ? enoughRows : enoughPoints;
@@ -45,13 +45,24 @@ int64_t getNumParts(bool isRow, int64_t results, int64_t terms, int64_t axis) {
   int64_t parts =
       llvm::divideCeil(isRow ? 4 * enoughRows : enoughPoints, results);
   // As many parts as leave each of them long enough.
-  parts = std::min(
-      {parts, mostParts, terms / (isRow ? 16 * leastPart : leastPart), axis});
-  if (parts < 2)
-    return 1;
-  // A number of parts nearby that divides the axis spares the rest.
+  return std::min(
+      {parts, mostParts, terms / (isRow ? 16 * leastPart : leastPart)});
+}
+
+/// The first axis that is long enough, so that a part stays together in memory;
+/// else the longest.
+unsigned getSplitAxis(ArrayRef<int64_t> extents, int64_t parts) {
+  for (auto [axis, extent] : llvm::enumerate(extents))
+    if (extent >= parts)
+      return axis;
+  return llvm::max_element(extents) - extents.begin();
+}
+
+/// A number of parts of an axis nearby that divides it evenly spares the rest.
+int64_t adjustNumParts(int64_t parts, int64_t extent) {
+  parts = std::min(parts, extent);
   for (int64_t tried = parts; tried > parts - parts / 4; --tried)
-    if (axis % tried == 0)
+    if (extent % tried == 0)
       return tried;
   return parts;
 }
@@ -74,12 +85,15 @@ struct SplitReductionsPass
         *kind == ReductionKind::ArgMin)
       return;
     ArrayRef<int64_t> reduceExtents = generic.getReduceExtents();
-    unsigned axis = llvm::max_element(reduceExtents) - reduceExtents.begin();
+    int64_t parts = getNumParts(isRowReduction(generic),
+                                generic.getType().getNumElements(),
+                                generic.getReductionSize());
+    if (parts < 2)
+      return;
+    unsigned axis = getSplitAxis(reduceExtents, parts);
     int64_t extent = reduceExtents[axis];
-    int64_t parts =
-        getNumParts(isRowReduction(generic), generic.getType().getNumElements(),
-                    generic.getReductionSize(), extent);
-    if (parts == 1)
+    parts = adjustNumParts(parts, extent);
+    if (parts < 2)
       return;
     int64_t length = extent / parts, rest = extent % parts;
     OpBuilder builder(generic);

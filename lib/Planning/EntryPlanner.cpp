@@ -186,15 +186,15 @@ private:
     return false;
   }
 
-  /// The one operand of a kernel that is `value` as it is; -1 where there is
-  /// none, -2 where there are several or a view.
+  /// The one operand of a kernel that is `value` or a view of it (which has the
+  /// same elements in the same order); -1 where there is none, -2 where there
+  /// are several.
   static int64_t findOperand(KernelOp kernel, Value value) {
     int64_t found = -1;
     for (auto [i, input] : llvm::enumerate(kernel.getInputs())) {
       if (getViewedValue(input) != value)
         continue;
-      // A view of other shape has other indices.
-      if (found != -1 || input != value)
+      if (found != -1)
         return -2;
       found = i;
     }
@@ -363,10 +363,11 @@ private:
         if (own == bufferOf.end())
           continue;
         for (auto [i, input] : llvm::enumerate(kernel.getInputs())) {
-          auto other = bufferOf.find(input);
+          Value value = getViewedValue(input);
+          auto other = bufferOf.find(value);
           int64_t operand = i;
           if (other == bufferOf.end() || taken.contains(operand) ||
-              findOperand(kernel, input) != operand ||
+              findOperand(kernel, value) != operand ||
               buffers[other->second].last != 1 + position[number] ||
               buffers[other->second].bytes != buffers[own->second].bytes ||
               !mayShareBuffer(kernel, output.getResultNumber(), operand))

@@ -1,0 +1,330 @@
+//===- PlanReplayTest.cpp - plans of random entries, replayed -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A plan is run on plain bytes, kernels by the evaluator, as a device would run
+// it: results and variables must be those of the entry. Then the plan is
+// damaged, and the checker must see it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Fusion/RandomProgram.h"
+#include "../Fusion/Support.h"
+
+#include "EntryPlanner.h"
+
+#include "tdsl/Planning/Passes.h"
+#include "tdsl/Planning/Planner.h"
+
+#include "mlir/IR/Builders.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace tdsl;
+using namespace tdsl::plan;
+using namespace tdsl::test;
+using reference::Tensor;
+
+namespace {
+
+/// Memory of a planned module, and the commands on it.
+class Machine {
+public:
+  explicit Machine(ModuleOp module) : module(module) {
+    for (auto slab : module.getOps<SlabOp>())
+      spaces[{Space::Slab, count++}].assign(slab.getBytes(), 0xaa);
+    int64_t index = 0;
+    for (auto constant : module.getOps<plan::ConstantOp>()) {
+      Tensor value = *tds::toTensor(constant.getValue());
+      spaces[{Space::Const, index++}].assign(value.data(),
+                                             value.data() + value.numBytes());
+    }
+  }
+
+  void start(EntryOp entry) {
+    spaces[{Space::Arena, 0}].assign(entry.getArena(), 0xaa);
+    spaces[{Space::Input, 0}].assign(entry.getInputBytes(), 0xaa);
+    spaces[{Space::Result, 0}].assign(entry.getResultBytes(), 0xaa);
+  }
+
+  uint8_t *at(BufferAttr buffer) {
+    std::vector<uint8_t> &space =
+        spaces.at({buffer.getSpace(), buffer.getIndex()});
+    EXPECT_LE(buffer.getEnd(), static_cast<int64_t>(space.size()));
+    return space.data() + buffer.getOffset();
+  }
+
+  void write(BufferAttr buffer, const Tensor &value) {
+    std::copy_n(value.data(), value.numBytes(), at(buffer));
+  }
+
+  Tensor read(BufferAttr buffer, Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    Tensor value(*tds::getElementKind(tensor.getElementType()),
+                 tensor.getShape());
+    std::copy_n(at(buffer), value.numBytes(), value.data());
+    return value;
+  }
+
+  void run(EntryOp entry) {
+    for (Operation &op : *entry.getBlock()) {
+      if (auto launch = dyn_cast<LaunchOp>(op)) {
+        auto kernel = module.lookupSymbol<func::FuncOp>(launch.getKernel());
+        std::vector<Tensor> inputs;
+        for (auto [i, buffer] :
+             llvm::enumerate(launch.getInputs().getAsRange<BufferAttr>()))
+          inputs.push_back(read(buffer, kernel.getArgumentTypes()[i]));
+        std::vector<Tensor> outputs =
+            evaluate(module, launch.getKernel(), inputs);
+        for (auto [i, buffer] :
+             llvm::enumerate(launch.getOutputs().getAsRange<BufferAttr>()))
+          write(buffer, outputs[i]);
+      } else if (auto copy = dyn_cast<CopyOp>(op)) {
+        std::vector<uint8_t> bytes(
+            at(copy.getFrom()), at(copy.getFrom()) + copy.getFrom().getBytes());
+        std::copy(bytes.begin(), bytes.end(), at(copy.getTo()));
+      } else if (auto fill = dyn_cast<FillOp>(op)) {
+        std::fill_n(at(fill.getTo()), fill.getTo().getBytes(),
+                    static_cast<uint8_t>(fill.getByte()));
+      }
+    }
+  }
+
+private:
+  ModuleOp module;
+  int64_t count = 0;
+  std::map<std::pair<Space, int64_t>, std::vector<uint8_t>> spaces;
+};
+
+BufferAttr placeOf(tds::VariableOp variable) {
+  return BufferAttr::get(
+      variable.getContext(), Space::Slab,
+      variable->getAttrOfType<IntegerAttr>(plan::attr::kSlab).getInt(),
+      variable->getAttrOfType<IntegerAttr>(plan::attr::kOffset).getInt(),
+      getTensorBytes(variable.getType()));
+}
+
+/// Runs the pass with its own check.
+bool runPlan(ModuleOp module) {
+  PassManager manager(module.getContext());
+  manager.addPass(createPlanPass());
+  return succeeded(manager.run(module));
+}
+
+void checkProgram(const std::string &text, uint64_t seed, double &arena,
+                  double &bound) {
+  Context context;
+  auto original = context.parse(text);
+  ASSERT_TRUE(original) << text;
+  OwningOpRef<ModuleOp> fused = original->clone();
+  ASSERT_TRUE(runFusion(*fused, seed % 3 != 0)) << text;
+  auto function = fused->lookupSymbol<func::FuncOp>("f");
+  auto arguments = makeArguments(function, seed);
+  auto expected = evaluate(*fused, "f", arguments);
+
+  OwningOpRef<ModuleOp> planned = fused->clone();
+  ASSERT_TRUE(runPlan(*planned)) << "seed " << seed << "\n" << text;
+  auto entry = planned->lookupSymbol<EntryOp>("f");
+  Machine machine(*planned);
+  machine.start(entry);
+  auto input = entry.getBlock()->getOps<InputOp>().begin();
+  for (auto [i, argument] : llvm::enumerate(arguments)) {
+    if (auto variable = function.getArgAttrOfType<FlatSymbolRefAttr>(
+            i, tds::attr::kVariable))
+      machine.write(
+          placeOf(planned->lookupSymbol<tds::VariableOp>(variable.getAttr())),
+          argument);
+    else
+      machine.write(BufferAttr::get(&context.context, Space::Input, 0,
+                                    (*input++).getOffset(),
+                                    argument.numBytes()),
+                    argument);
+  }
+  machine.run(entry);
+  auto result = entry.getBlock()->getOps<ResultOp>().begin();
+  for (auto [i, value] : llvm::enumerate(expected)) {
+    BufferAttr place;
+    if (auto variable = function.getResultAttrOfType<FlatSymbolRefAttr>(
+            i, tds::attr::kVariable))
+      place =
+          placeOf(planned->lookupSymbol<tds::VariableOp>(variable.getAttr()));
+    else
+      place = BufferAttr::get(&context.context, Space::Result, 0,
+                              (*result++).getOffset(), value.numBytes());
+    if (!sameBits(machine.read(place, function.getResultTypes()[i]), value)) {
+      std::string dump;
+      llvm::raw_string_ostream(dump) << *planned->getOperation();
+      FAIL() << "seed " << seed << ", result " << i << "\n" << text << dump;
+    }
+  }
+
+  ModuleLayout layout;
+  for (auto variable : planned->getOps<tds::VariableOp>())
+    layout.variables[variable.getSymNameAttr()] = placeOf(variable);
+  FailureOr<EntryPlan> plan = planEntry(function, layout);
+  ASSERT_TRUE(succeeded(plan));
+  arena += plan->arenaBytes;
+  bound += plan->arenaBound;
+  EXPECT_LE(plan->arenaBytes, plan->arenaBound * 3 / 2);
+}
+
+} // namespace
+
+TEST(PlanReplay, RandomPrograms) {
+  const char *count = std::getenv("TDSL_TEST_PROGRAMS");
+  double arena = 0, bound = 0;
+  for (int i = 0, n = count ? std::atoi(count) : 150;
+       i < n && !testing::Test::HasFailure(); ++i) {
+    RandomProgramOptions options;
+    options.operations = 5 + i % 25;
+    checkProgram(RandomProgram(90000 + i, options).make(), i, arena, bound);
+  }
+  EXPECT_LE(arena, 1.1 * bound);
+}
+
+/// A plan whose every damage counts: the update of @w comes last, two arena
+/// values live at once.
+static const char *const exampleText = R"(
+  tds.variable @w param : tensor<64xf32>
+  func.func @f(%x: tensor<64xf32> {tds.input = "x"}, %w: tensor<64xf32> {tds.variable = @w})
+      -> (tensor<f32> {tds.result = "s"}, tensor<64xf32> {tds.variable = @w}) attributes {tds.entry = "step"} {
+    %a = tds.exp %x : tensor<64xf32>
+    %b = tds.mul %a, %w : tensor<64xf32>
+    %c = tds.sub %b, %x : tensor<64xf32>
+    %d = tds.add %c, %b : tensor<64xf32>
+    %s = tds.reduce sum %d axes [0] : tensor<64xf32> to tensor<f32>
+    %v = tds.mul %w, %c : tensor<64xf32>
+    return %s, %v : tensor<f32>, tensor<64xf32>
+  })";
+
+// Every launch buffer that is moved to another place of the arena, every pair
+// of launches that change places: either the plan still does what the entry
+// says (a move to a free place, launches that do not depend on each other),
+// which the machine confirms, or the checker says no.
+TEST(PlanReplay, CheckerSeesDamage) {
+  Context context;
+  auto fused = context.parse(exampleText);
+  ASSERT_TRUE(runFusion(*fused, false));
+  auto function = fused->lookupSymbol<func::FuncOp>("f");
+  auto arguments = makeArguments(function, 1);
+  auto expected = evaluate(*fused, "f", arguments);
+  OwningOpRef<ModuleOp> planned = fused->clone();
+  ASSERT_TRUE(runPlan(*planned));
+  unsigned numLaunches = 0;
+  planned->walk([&](LaunchOp) { ++numLaunches; });
+  ASSERT_GE(numLaunches, 5u);
+  // Errors of damaged plans are what is asked for.
+  ScopedDiagnosticHandler quiet(&context.context,
+                                [](Diagnostic &) { return success(); });
+  unsigned refused = 0, harmless = 0;
+  auto judge = [&](ModuleOp damaged) {
+    auto entry = damaged.lookupSymbol<EntryOp>("f");
+    if (failed(checkPlan(function, entry))) {
+      ++refused;
+      return;
+    }
+    ++harmless;
+    Machine machine(damaged);
+    machine.start(entry);
+    auto input = *entry.getBlock()->getOps<InputOp>().begin();
+    machine.write(BufferAttr::get(&context.context, Space::Input, 0,
+                                  input.getOffset(), 256),
+                  arguments[0]);
+    BufferAttr w = placeOf(*damaged.getOps<tds::VariableOp>().begin());
+    machine.write(w, arguments[1]);
+    machine.run(entry);
+    auto result = *entry.getBlock()->getOps<ResultOp>().begin();
+    EXPECT_TRUE(
+        sameBits(machine.read(BufferAttr::get(&context.context, Space::Result,
+                                              0, result.getOffset(), 4),
+                              function.getResultTypes()[0]),
+                 expected[0]));
+    EXPECT_TRUE(
+        sameBits(machine.read(w, function.getResultTypes()[1]), expected[1]));
+  };
+  auto launchesOf = [](ModuleOp module) {
+    SmallVector<LaunchOp> launches;
+    module.walk([&](LaunchOp launch) { launches.push_back(launch); });
+    return launches;
+  };
+  for (unsigned i = 0; i < numLaunches; ++i) {
+    for (bool isInput : {true, false}) {
+      ArrayAttr buffers = isInput ? launchesOf(*planned)[i].getInputs()
+                                  : launchesOf(*planned)[i].getOutputs();
+      for (unsigned k = 0; k < buffers.size(); ++k)
+        for (int64_t offset : {0, 128, 256, 512, 768}) {
+          auto buffer = cast<BufferAttr>(buffers[k]);
+          auto moved = BufferAttr::get(&context.context, Space::Arena, 0,
+                                       offset, buffer.getBytes());
+          if (moved == buffer)
+            continue;
+          OwningOpRef<ModuleOp> damaged = planned->clone();
+          damaged->lookupSymbol<EntryOp>("f").setArena(2048);
+          SmallVector<Attribute> changed(buffers.begin(), buffers.end());
+          changed[k] = moved;
+          auto launch = launchesOf(*damaged)[i];
+          if (isInput)
+            launch.setInputsAttr(ArrayAttr::get(&context.context, changed));
+          else
+            launch.setOutputsAttr(ArrayAttr::get(&context.context, changed));
+          judge(*damaged);
+        }
+    }
+    for (unsigned j = 0; j < i; ++j) {
+      OwningOpRef<ModuleOp> damaged = planned->clone();
+      SmallVector<LaunchOp> launches = launchesOf(*damaged);
+      launches[i]->moveBefore(launches[j]);
+      judge(*damaged);
+    }
+  }
+  EXPECT_GE(refused, 40u);
+  RecordProperty("refused", refused);
+  RecordProperty("harmless", harmless);
+}
+
+TEST(InPlace, Rules) {
+  Context context;
+  auto module = context.parse(R"(
+    func.func @f(%x: tensor<4xf32>, %t: tensor<4x4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4x4xf32>) {
+      %loop = tds.kernel "loop" (%x) : (tensor<4xf32>) -> tensor<4xf32> {
+      ^bb0(%a: tensor<4xf32>):
+        %y = tds.generic (%i) in (4) : tensor<4xf32> {
+          %e = tds.read %a[%i] : tensor<4xf32>
+          tds.yield %e : f32
+        }
+        tds.yield %y : tensor<4xf32>
+      }
+      %reverse = tds.kernel "loop" (%x) : (tensor<4xf32>) -> tensor<4xf32> {
+      ^bb0(%a: tensor<4xf32>):
+        %y = tds.generic (%i) in (4) : tensor<4xf32> {
+          %j = tds.apply affine_map<(d0) -> (3 - d0)> (%i)
+          %e = tds.read %a[%i] : tensor<4xf32>
+          %f = tds.read %a[%j] : tensor<4xf32>
+          %s = tds.add %e, %f : f32
+          tds.yield %s : f32
+        }
+        tds.yield %y : tensor<4xf32>
+      }
+      %contract = tds.kernel "contract" (%t, %t) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> {
+      ^bb0(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>):
+        %c = tds.contract %a[0, 2], %a[2, 1] to [0, 1] : tensor<4x4xf32>, tensor<4x4xf32> to tensor<4x4xf32>
+        %y = tds.generic (%i, %j) in (4, 4) : tensor<4x4xf32> {
+          %e = tds.read %c[%i, %j] : tensor<4x4xf32>
+          %f = tds.read %b[%i, %j] : tensor<4x4xf32>
+          %s = tds.add %e, %f : f32
+          tds.yield %s : f32
+        }
+        tds.yield %y : tensor<4x4xf32>
+      }
+      return %loop, %reverse, %contract : tensor<4xf32>, tensor<4xf32>, tensor<4x4xf32>
+    })");
+  ASSERT_TRUE(module);
+  SmallVector<tds::KernelOp> kernels;
+  module->walk([&](tds::KernelOp kernel) { kernels.push_back(kernel); });
+  EXPECT_TRUE(mayShareBuffer(kernels[0], 0, 0));
+  EXPECT_FALSE(mayShareBuffer(kernels[1], 0, 0));
+  // The factor of the product is read by other points.
+  EXPECT_FALSE(mayShareBuffer(kernels[2], 0, 0));
+  EXPECT_TRUE(mayShareBuffer(kernels[2], 0, 1));
+}
