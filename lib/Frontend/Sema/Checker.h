@@ -348,6 +348,7 @@ private:
   llvm::StringRef varKey(const Val &variable);
   Value readVar(const Val &variable, Range range);
   void writeVar(const Val &variable, Value value, Range range);
+  Value asWritten(Value value, Range range);
   Val variableVal(const InstanceRef &instance, const ModuleVar &var);
   Val programVariable(llvm::StringRef name);
   int64_t addVariable(typed::Variable variable);

@@ -49,6 +49,7 @@ Value Checker::readAt(Value tensor, ArrayRef<Value> indices, Range range) {
 
 Value Checker::buildMap(Elem elem, ArrayRef<Axis> axes, Range range,
                         llvm::function_ref<Value(ArrayRef<Value>)> element) {
+  axes = copy(axes);
   program.bodies.emplace_back();
   typed::Body *inner = &program.bodies.back();
   llvm::SmallVector<int64_t, 4> extents;

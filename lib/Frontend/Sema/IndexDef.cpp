@@ -604,6 +604,13 @@ void Checker::solveRanges(Definition &def) {
       changed = true;
     }
   }
+  // An index alone in a padded or clamped read runs over the axis when nothing
+  // else bounds it.
+  for (const ReadSite &site : def.reads)
+    if (site.guarded && site.form == IndexForm::Linear &&
+        site.linear.terms.size() == 1 && site.linear.terms[0].second == 1 &&
+        site.linear.constant == 0 && site.linear.terms[0].first->extent < 0)
+      bound(site.linear.terms[0].first, site.size, site);
   for (IndexVar *var : def.order) {
     if (var->extent >= 0 || def.failed)
       continue;

@@ -249,7 +249,7 @@ void Checker::runWrite(const ast::WriteStmt *stmt) {
         << toString(value.type());
     return;
   }
-  writeVar(target, value, stmt->range);
+  writeVar(target, asWritten(value, stmt->range), stmt->range);
 }
 
 void Checker::runStmt(const ast::Stmt *stmt) {

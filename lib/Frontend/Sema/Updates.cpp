@@ -91,6 +91,10 @@ bool Checker::checkReached(Value loss, llvm::MutableArrayRef<Val> params,
     if (node->op == Op::StopGradient)
       continue;
     auto follow = [&](Value operand) {
+      // What a call wrote is no part of the derivative.
+      if (operand.node->op == Op::Call &&
+          operand.result >= operand.node->callee->results.size())
+        return;
       if (typed::isFloat(operand.type().elem))
         work.push_back(operand.node);
     };
@@ -283,29 +287,40 @@ void Checker::runMinimize(const ast::MinimizeStmt *stmt) {
     return;
   }
   std::vector<Val> params;
-  bool named = !stmt->over.empty();
-  if (named) {
-    for (const ast::Expr *e : stmt->over)
-      if (!expandParams(e, params))
-        return;
-  } else {
+  // What `over` names, and which params that is.
+  struct Group {
+    const ast::Expr *expr;
+    size_t first, last;
+  };
+  std::vector<Group> groups;
+  for (const ast::Expr *e : stmt->over) {
+    size_t first = params.size();
+    if (!expandParams(e, params))
+      return;
+    groups.push_back({e, first, params.size()});
+  }
+  if (groups.empty())
     for (const typed::Variable &variable : program.variables)
       if (variable.role == typed::Role::Param)
         params.push_back(programVariable(variable.name));
-  }
   std::vector<bool> reached;
   if (!checkReached(loss, params, stmt->loss->range, reached))
     return;
+  // A layer may have params that are off (`bias = false`); one that has no
+  // part in the loss at all is most likely a mistake.
+  for (const Group &group : groups) {
+    auto first = reached.begin() + group.first;
+    auto last = reached.begin() + group.last;
+    if (first != last && std::find(first, last, true) == last)
+      report(Diag::ParamNotReached, group.expr->range)
+              .label(stmt->loss->range, "this is the loss")
+          << sources.getText(group.expr->range);
+  }
   std::vector<Val> kept;
   std::vector<Value> values;
   for (size_t i = 0; i < params.size(); ++i) {
-    if (!reached[i]) {
-      if (named)
-        report(Diag::ParamNotReached, stmt->loss->range)
-                .label(params[i].origin, "declared here")
-            << params[i].path;
+    if (!reached[i])
       continue;
-    }
     kept.push_back(params[i]);
     values.push_back(readVar(params[i], stmt->range));
   }
@@ -526,7 +541,8 @@ void Checker::update(const ast::Expr *optimizer, ArrayRef<Val> params,
     bool written = state.vars[working.path].written;
     state.vars.erase(working.path);
     if (written && good)
-      writeVar(params[i], makeCast(next, type.elem, range), range);
+      writeVar(params[i], asWritten(makeCast(next, type.elem, range), range),
+               range);
     frame->pop();
   }
   frame = outer;

@@ -42,6 +42,14 @@ void Checker::writeVar(const Val &variable, Value value, Range range) {
   var.lastWrite = range;
 }
 
+/// Variables are leaves of every derivative: what is written to them is a
+/// constant for what reads them later.
+Value Checker::asWritten(Value value, Range range) {
+  if (!typed::isFloat(value.type().elem))
+    return value;
+  return make(Op::StopGradient, value.type(), value, range);
+}
+
 Val Checker::variableVal(const InstanceRef &instance, const ModuleVar &var) {
   Val val;
   val.kind = Val::Variable;
@@ -57,7 +65,8 @@ Val Checker::variableVal(const InstanceRef &instance, const ModuleVar &var) {
 Val Checker::programVariable(StringRef name) {
   Val val;
   val.kind = Val::Variable;
-  val.path = name;
+  // The name may lie in a list of variables that grows.
+  val.path = intern(name);
   if (name == "tds.step" || name == "tds.seed") {
     val.type = Type{Elem::I64, {}};
     return val;

@@ -1,0 +1,231 @@
+//===- CheckerTest.cpp - What programs mean -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Support.h"
+#include <fstream>
+#include <sstream>
+
+using namespace tdsl;
+using namespace tdsl::test;
+using typed::Op;
+
+static std::string readInput(const std::string &name) {
+  std::ifstream file(TDSL_SOURCE_DIR "/test/Unit/Frontend/Inputs/" + name);
+  std::stringstream buffer;
+  buffer << file.rdbuf();
+  return buffer.str();
+}
+
+/// The type of the first result of entry `f` of a program.
+static std::string typeOf(const std::string &body,
+                          const std::string &inputs = "x: f32[4, 3]") {
+  Checked checked("use nn\ndim B = 4\nfn body(x: f32[4, 3], n: i32[4]) { " +
+                  body + " }\nexport fn f(x: f32[4, 3], n: i32[4]) { "
+                         "body(x, n) }");
+  if (!checked.result->program)
+    return checked.text();
+  const typed::Function *f = checked.function("f");
+  return f->results.empty() ? "none" : toString(f->results[0].value.type());
+}
+
+static unsigned count(const typed::Function *fn, Op op) {
+  unsigned n = 0;
+  for (const typed::Node *node : fn->nodes) {
+    n += node->op == op;
+    if (node->body)
+      for (const typed::Node *inner : node->body->nodes)
+        n += inner->op == op;
+  }
+  return n;
+}
+
+TEST(Checker, Programs) {
+  for (const char *name : {"page.tds", "layers.tds", "misc.tds"}) {
+    Checked checked(readInput(name));
+    EXPECT_EQ(checked.codes(), "") << name << "\n" << checked.text();
+  }
+}
+
+TEST(Checker, Types) {
+  EXPECT_EQ(typeOf("x"), "f32[4, 3]");
+  EXPECT_EQ(typeOf("sum(x, axis = -1)"), "f32[4]");
+  EXPECT_EQ(typeOf("sum(x, axis = 1, keep = true)"), "f32[4, 1]");
+  EXPECT_EQ(typeOf("sum(x, axis = [0, 1])"), "f32");
+  EXPECT_EQ(typeOf("x / sum(x, axis = 1, keep = true)"), "f32[4, 3]");
+  EXPECT_EQ(typeOf("mean(n)"), "i64");
+  EXPECT_EQ(typeOf("sum(i8(n))"), "i32");
+  EXPECT_EQ(typeOf("argmax(x, axis = 0)"), "i32[3]");
+  EXPECT_EQ(typeOf("x > 0"), "bool[4, 3]");
+  EXPECT_EQ(typeOf("x @ transpose(x)"), "f32[4, 4]");
+  EXPECT_EQ(typeOf("f16(x) @ f16(transpose(x))"), "f16[4, 4]");
+  EXPECT_EQ(typeOf("x[1:3, -1]"), "f32[2]");
+  EXPECT_EQ(typeOf("3"), "i32");
+  EXPECT_EQ(typeOf("1 / 2.0"), "f32");
+  EXPECT_EQ(typeOf("max(1, 2)"), "i32");
+  EXPECT_EQ(typeOf("f64(x) * (1 / 3)"), "f64[4, 3]");
+  EXPECT_EQ(typeOf("if x > 0 then 1 else 2"), "i32[4, 3]");
+  EXPECT_EQ(typeOf("nn.relu(n)"), "i32[4]");
+  EXPECT_EQ(typeOf("n + 2 * B"), "i32[4]");
+  EXPECT_EQ(typeOf("let y[i, j] = x[i, j] * f32(j)\n y"), "f32[4, 3]");
+  EXPECT_EQ(typeOf("let y[i, j] = x[i + 1, j] - x[i, j]\n y"), "f32[3, 3]");
+  EXPECT_EQ(typeOf("let y[i] = x[n[i], 0]\n y"), "f32[4]");
+  EXPECT_EQ(typeOf("let y[i, j < 9] = padded(x, 1)[i - 1, j // 3]\n y"),
+            "f32[4, 9]");
+  EXPECT_EQ(typeOf("sum[i, j](x[i, j] ** 2)"), "f32");
+  EXPECT_EQ(typeOf("split(x, 2)", ""), "f32[2, 3]");
+  EXPECT_EQ(typeOf("concat([x, x, x])"), "f32[12, 3]");
+}
+
+TEST(Checker, SizesThatHappenToBeOneDontStretch) {
+  Checked named("dim N = 1\nexport fn f(x: f32[N, 3], y: f32[4, 3]) -> "
+                "f32[4, 3] { x + y }");
+  EXPECT_EQ(named.codes(), "E0401");
+  Checked literal("export fn f(x: f32[1, 3], y: f32[4, 3]) -> f32[4, 3] { x + "
+                  "y }");
+  EXPECT_EQ(literal.codes(), "");
+  // A parameter's own type decides inside a function.
+  Checked inside("fn g(x: f32[n, k], y: f32[m, k]) { x + y }\n"
+                 "export fn f(x: f32[1, 3], y: f32[4, 3]) { g(x, y) }");
+  EXPECT_EQ(inside.codes(), "E0401");
+  Checked pack("fn g(x: f32[...s]) -> f32[...s] { x * 2 }\n"
+               "export fn f(x: f32[1, 3], y: f32[4, 3]) { g(x) + y }");
+  EXPECT_EQ(pack.codes(), "");
+}
+
+TEST(Checker, Defines) {
+  FrontendOptions options;
+  options.defines["B"] = 7;
+  Checked checked("dim B = 4, C = B * 2\nexport fn f(x: f32[B]) -> f32[C] { "
+                  "concat([x, x]) }",
+                  options);
+  ASSERT_NE(checked.result->program, nullptr);
+  EXPECT_EQ(toString(checked.function("f")->results[0].value.type()),
+            "f32[14]");
+}
+
+TEST(Checker, InstantiatesOncePerShape) {
+  Checked checked("fn g(x: f32[...s]) -> f32[...s] { x * 2 }\n"
+                  "export fn f(x: f32[4], y: f32[3]) -> (f32[4], f32[3]) {\n"
+                  "  (g(g(g(x))), g(y)) }");
+  ASSERT_NE(checked.result->program, nullptr);
+  EXPECT_EQ(checked.result->program->order.size(), 4u); // g, g, f, init
+  // Layers of one kind share their function.
+  Checked layers("use nn\nlayer a[5] = nn.Linear(3, 3)\n"
+                 "export fn f(x: f32[2, 3]) -> f32[2, 3] {\n"
+                 "  let y = x\n  for l in a { y = l(y) }\n  y }");
+  ASSERT_NE(layers.result->program, nullptr);
+  EXPECT_EQ(count(layers.function("f"), Op::Call), 5u);
+  EXPECT_EQ(layers.function("nn.Linear.call.1"), nullptr);
+}
+
+TEST(Checker, VariablesAndTheirOrder) {
+  Checked checked(readInput("page.tds"));
+  EXPECT_EQ(checked.variables(), "net.fc1.w: f32[784, 256]\n"
+                                 "net.fc1.b: f32[256]\n"
+                                 "net.fc2.w: f32[256, 10]\n"
+                                 "net.fc2.b: f32[10]\n"
+                                 "opt.train.0.t: i64\n"
+                                 "opt.train.0.net.fc1.w.m: f32[784, 256]\n"
+                                 "opt.train.0.net.fc1.w.v: f32[784, 256]\n"
+                                 "opt.train.0.net.fc1.b.m: f32[256]\n"
+                                 "opt.train.0.net.fc1.b.v: f32[256]\n"
+                                 "opt.train.0.net.fc2.w.m: f32[256, 10]\n"
+                                 "opt.train.0.net.fc2.w.v: f32[256, 10]\n"
+                                 "opt.train.0.net.fc2.b.m: f32[10]\n"
+                                 "opt.train.0.net.fc2.b.v: f32[10]\n"
+                                 "tds.step: i64\n"
+                                 "tds.seed: i64\n");
+  const typed::Function *train = checked.function("train");
+  ASSERT_NE(train, nullptr);
+  EXPECT_EQ(train->writes.size(), 14u);
+  EXPECT_EQ(train->writes.back().name, "tds.step");
+  EXPECT_TRUE(train->inputs[0].dataAxis);
+  EXPECT_FALSE(train->inputs[2].dataAxis);
+  ASSERT_TRUE(train->inputs[2].defaultValue.has_value());
+  EXPECT_EQ(checked.result->program->dataDim, "B");
+  EXPECT_TRUE(checked.function("predict")->results[0].dataAxis);
+}
+
+TEST(Checker, WritesThreadValues) {
+  Checked checked("dim B = 4\nstate n: i64 = 0\n"
+                  "step s(x: f32[B]) -> (a: i64, b: i64) {\n"
+                  "  let a = n\n  n <- n + 1\n  n <- n * 2\n  (a, n) }");
+  const typed::Function *s = checked.function("s");
+  ASSERT_NE(s, nullptr) << checked.text();
+  EXPECT_EQ(s->results[0].value.node->op, Op::Argument);
+  EXPECT_EQ(s->results[1].value.node->op, Op::Mul);
+  EXPECT_EQ(s->writes[0].value, s->results[1].value);
+}
+
+TEST(Checker, ModuleStateIsWrittenInTrainingOnly) {
+  const char *text =
+      "module Count(N) {\n  state n: i64 = 0\n"
+      "  fn call(x: f32[N]) -> f32[N] {\n"
+      "    if training { n <- n + 1 }\n    x }\n}\n"
+      "dim B = 4\nlayer c = Count(B)\n"
+      "export fn f(x: f32[B]) -> f32[B] { c(x) }\n"
+      "step s(x: f32[B]) -> f32[B] { c(c(x)) + f(x) }\n";
+  Checked checked(text);
+  ASSERT_NE(checked.result->program, nullptr) << checked.text();
+  EXPECT_TRUE(checked.function("f")->writes.empty());
+  ASSERT_EQ(checked.function("s")->writes.size(), 2u);
+  EXPECT_EQ(checked.function("s")->writes[0].name, "c.n");
+}
+
+TEST(Checker, DrawsHaveSitesOfTheirOwn) {
+  Checked checked("dim B = 4\n"
+                  "fn noise(x: f32[n]) -> f32[n] { random.normal(like = x) }\n"
+                  "step s(x: f32[B]) -> f32[B] { noise(x) + noise(x) + "
+                  "random.uniform([B]) }");
+  ASSERT_NE(checked.result->program, nullptr) << checked.text();
+  std::set<int64_t> sites;
+  for (const typed::Function *fn : checked.result->program->order)
+    for (const typed::Node *node : fn->nodes)
+      if (node->body)
+        for (const typed::Node *inner : node->body->nodes)
+          if (inner->op == Op::Random)
+            sites.insert(inner->number);
+  EXPECT_EQ(sites, (std::set<int64_t>{0, 1, 2}));
+}
+
+TEST(Checker, NestedReductionsBecomeGenerics) {
+  Checked checked(
+      "export fn f(x: f32[4, 3]) -> f32[4, 3] {\n"
+      "  let p[i, j] = exp(x[i, j]) / sum[q](exp(x[i, q]))\n  p }");
+  const typed::Function *f = checked.function("f");
+  ASSERT_NE(f, nullptr) << checked.text();
+  EXPECT_EQ(count(f, Op::Generic), 2u);
+  EXPECT_EQ(toString(f->nodes[0]->types[0]), "f32[4]");
+  ASSERT_TRUE(f->nodes[0]->body->reduction.has_value());
+  EXPECT_FALSE(f->nodes[1]->body->reduction.has_value());
+}
+
+TEST(Checker, NarrowSumsAccumulateWide) {
+  Checked checked("export fn f(x: f16[4, 3]) -> f16[4] {\n"
+                  "  let s[i] = sum[j](x[i, j] * x[i, j])\n  s }");
+  const typed::Function *f = checked.function("f");
+  ASSERT_NE(f, nullptr) << checked.text();
+  EXPECT_EQ(f->nodes[0]->types[0].elem, typed::Elem::F32);
+  EXPECT_EQ(f->results[0].value.node->op, Op::Cast);
+}
+
+TEST(Checker, UncalledBodiesAreResolved) {
+  EXPECT_EQ(Checked("fn g(x: f32[n]) -> f32[n] { x + oops }").codes(), "E0201");
+  EXPECT_EQ(Checked("module M(N) { fn call(x: f32[N]) { y } }").codes(),
+            "E0201");
+  EXPECT_EQ(Checked("use nn\nfn g(x: f32) { nn.nothing(x) }").codes(), "E0204");
+}
+
+TEST(Checker, OneMistakeInAFunctionCalledTwiceIsReportedOnce) {
+  Checked checked("fn g(x: f32[n]) -> f32[n] { x + i32(x) }\n"
+                  "export fn f(x: f32[4], y: f32[3]) { (g(x), g(y)) }");
+  EXPECT_EQ(checked.codes(), "E0301");
+}
+
+TEST(Checker, StandardModulesCheck) {
+  for (const char *call :
+       {"nn.relu(x)", "nn.gelu(x)", "nn.softmax(x)", "nn.log_softmax(x)",
+        "nn.mse(x, x)", "nn.cross_entropy(x, n)",
+        "nn.layer_norm(x, x[0, :], x[1, :])", "nn.dropout(x, 0.5)"})
+    EXPECT_EQ(typeOf(call).find("error"), std::string::npos) << typeOf(call);
+}
