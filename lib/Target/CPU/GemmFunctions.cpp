@@ -50,6 +50,8 @@ private:
   LLVM::LLVMFuncOp getInner();
   void packContiguous(Value to, Value from, Value strideK, Value depth,
                       unsigned panel);
+  void packMasked(Value to, Value from, Value strideK, Value depth, Value valid,
+                  unsigned panel);
   void packTransposed(Value to, Value from, Value strideP, Value low,
                       Value high, unsigned panel);
   void packAny(Value to, Value from, Value strideP, Value strideK, Value valid,
@@ -141,6 +143,25 @@ void GemmFunctions::packContiguous(Value to, Value from, Value strideK,
   lanes.loop(lanes.i64(0), depth, 1, [&](Value k) {
     Value source = lanes.address(from, in, lanes.mul(k, strideK));
     Value value = convert(vectorLoad(source, in, panel));
+    vectorStore(value, lanes.address(to, sum, lanes.mul(k, lanes.i64(panel))));
+  });
+  lanes.setLanes(1);
+}
+
+/// strideP is 1, a panel that is not full: vectors under a mask.
+void GemmFunctions::packMasked(Value to, Value from, Value strideK, Value depth,
+                               Value valid, unsigned panel) {
+  lanes.setLanes(panel);
+  auto type = VectorType::get({panel}, in);
+  Value mask = lanes.maskBelow(valid);
+  Value zero = arith::ConstantOp::create(
+      builder, loc, cast<TypedAttr>(builder.getZeroAttr(type)));
+  unsigned bytes = in.getIntOrFloatBitWidth() / 8;
+  lanes.loop(lanes.i64(0), depth, 1, [&](Value k) {
+    Value source = lanes.address(from, in, lanes.mul(k, strideK));
+    Value value = LLVM::MaskedLoadOp::create(
+        builder, loc, type, source, mask, zero,
+        builder.getI32IntegerAttr(bytes), UnitAttr());
     vectorStore(value, lanes.address(to, sum, lanes.mul(k, lanes.i64(panel))));
   });
   lanes.setLanes(1);
@@ -258,7 +279,18 @@ LLVM::LLVMFuncOp GemmFunctions::getPack(unsigned panel) {
               any(zero);
           });
     };
-    ifElse(isWhole, whole, [&] { any(zero); });
+    bool canMask = in == sum && lanes.options.maskedBits &&
+                   in.getIntOrFloatBitWidth() >= lanes.options.maskedBits;
+    auto partial = [&] {
+      if (canMask)
+        ifElse(
+            isEqual(strideP, 1),
+            [&] { packMasked(target, source, strideK, depth, valid, panel); },
+            [&] { any(zero); });
+      else
+        any(zero);
+    };
+    ifElse(isWhole, whole, partial);
   });
   end();
   return function;

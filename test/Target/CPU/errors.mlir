@@ -30,21 +30,6 @@ func.func private @unknown_emitter(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// expected-error @+1 {{has 'plan.in_place' of another length than its results}}
-func.func private @in_place(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.in_place = array<i64: 0, 1>} {
-  %0 = tds.kernel "loop" (%x) {schedule = {emitter = "points"}} : (tensor<4xf32>) -> tensor<4xf32> {
-  ^bb0(%p: tensor<4xf32>):
-    %y = tds.generic (%i) in (4) : tensor<4xf32> {
-      %a = tds.read %p[%i] : tensor<4xf32>
-      tds.yield %a : f32
-    }
-    tds.yield %y : tensor<4xf32>
-  }
-  return %0 : tensor<4xf32>
-}
-
-// -----
-
 // expected-error @+1 {{returns something other than its kernel's results}}
 func.func private @returns(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = tds.kernel "loop" (%x) {schedule = {emitter = "points"}} : (tensor<4xf32>) -> tensor<4xf32> {
