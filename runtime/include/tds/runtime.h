@@ -36,8 +36,12 @@
 #define TDS_API
 #endif
 
+// An enumeration may hold any int that a caller passes; the library checks it.
 #ifdef __cplusplus
+#define TDS_INT : int
 extern "C" {
+#else
+#define TDS_INT
 #endif
 
 #define TDS_VERSION_MAJOR 0
@@ -45,7 +49,7 @@ extern "C" {
 #define TDS_VERSION_PATCH 0
 
 /// What kind of failure a call met. The sentence is in tds_last_error().
-typedef enum tds_status {
+typedef enum tds_status TDS_INT {
   TDS_OK = 0,
   TDS_INVALID_ARGUMENT = 1, ///< the caller passed something that does not fit
   TDS_NOT_FOUND = 2,        ///< no such file, entry, variable or device
@@ -60,7 +64,7 @@ typedef enum tds_status {
 } tds_status;
 
 /// Element types of tensors. A bool is one byte, 0 or 1.
-typedef enum tds_type {
+typedef enum tds_type TDS_INT {
   TDS_BOOL = 0,
   TDS_I8 = 1,
   TDS_U8 = 2,
@@ -72,25 +76,25 @@ typedef enum tds_type {
   TDS_F64 = 8
 } tds_type;
 
-typedef enum tds_device_kind {
+typedef enum tds_device_kind TDS_INT {
   TDS_DEVICE_CPU = 0,
   TDS_DEVICE_CUDA = 1
 } tds_device_kind;
 
 /// What a variable is for.
-typedef enum tds_role {
+typedef enum tds_role TDS_INT {
   TDS_ROLE_PARAM = 0,     ///< trained
   TDS_ROLE_STATE = 1,     ///< declared by the program, not trained
   TDS_ROLE_OPTIMIZER = 2, ///< state of an optimiser
   TDS_ROLE_COUNTER = 3    ///< tds.step and tds.seed
 } tds_role;
 
-typedef enum tds_entry_kind {
+typedef enum tds_entry_kind TDS_INT {
   TDS_ENTRY_STEP = 0,    ///< changes variables
   TDS_ENTRY_FUNCTION = 1 ///< does not
 } tds_entry_kind;
 
-typedef enum tds_log_level {
+typedef enum tds_log_level TDS_INT {
   TDS_LOG_NOTE = 0,
   TDS_LOG_WARNING = 1
 } tds_log_level;
@@ -359,7 +363,7 @@ TDS_API tds_status tds_module_init_from(tds_module *module, const char *path,
 // Batches from files
 //===----------------------------------------------------------------------===//
 
-typedef enum tds_loader_mode {
+typedef enum tds_loader_mode TDS_INT {
   TDS_LOADER_TRAIN = 0, ///< shuffles, drops the rest of an epoch
   TDS_LOADER_EVAL = 1   ///< in order, pads the last batch
 } tds_loader_mode;
