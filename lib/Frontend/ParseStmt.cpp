@@ -128,10 +128,14 @@ Block *Parser::parseBlock() {
       skipStatement();
       continue;
     }
+    SourceLoc start = peek().range.begin;
     Stmt *stmt = parseStmt();
     stmts.push_back(stmt);
     if (silent || !endStatement()) {
-      if (!peek().afterNewline && !at(Tok::RBrace))
+      // A token at the start of a line that begins no statement is still
+      // there, and would be met again for ever.
+      bool stuck = peek().range.begin == start;
+      if ((stuck || !peek().afterNewline) && !at(Tok::RBrace))
         skipStatement();
     }
   }
