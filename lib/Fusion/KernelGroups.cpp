@@ -8,6 +8,8 @@
 
 #include "tdsl/Fusion/Bodies.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -24,6 +26,30 @@ static llvm::SetVector<Value> getTensorOperands(Operation *op) {
     for (ReadOp read : getReads(op))
       values.insert(read.getTensor());
   return values;
+}
+
+/// Whether `op` makes the new value of a variable whose old value it reads.
+static bool updatesVariable(Operation *op) {
+  auto function = dyn_cast<func::FuncOp>(op->getParentOp());
+  if (!function || !isa<GenericOp>(op))
+    return false;
+  for (OpOperand &use : op->getResult(0).getUses()) {
+    if (!isa<func::ReturnOp>(use.getOwner()))
+      continue;
+    auto variable = function.getResultAttrOfType<FlatSymbolRefAttr>(
+        use.getOperandNumber(), attr::kVariable);
+    if (!variable)
+      continue;
+    for (Value value : getTensorOperands(op)) {
+      while (auto reshape = value.getDefiningOp<ReshapeOp>())
+        value = reshape.getOperand();
+      auto argument = dyn_cast<BlockArgument>(value);
+      if (argument && function.getArgAttr(argument.getArgNumber(),
+                                          attr::kVariable) == variable)
+        return true;
+    }
+  }
+  return false;
 }
 
 KernelGroups::KernelGroups(Block &block, unsigned maxBuffers)
@@ -55,6 +81,7 @@ KernelGroups::KernelGroups(Block &block, unsigned maxBuffers)
       group.shape = getShapeOf(&op);
       auto generic = dyn_cast<GenericOp>(op);
       group.hasReduction = generic && generic.hasReduction();
+      group.isUpdate = updatesVariable(&op);
     }
     groups.push_back(group);
     groupOf.push_back(index);
@@ -173,6 +200,9 @@ bool KernelGroups::tryJoin(unsigned lhs, unsigned rhs) {
                           groups[rhs].shape, groups[rhs].hasReduction);
   if (!shape || !readsEachOtherAligned(lhs, rhs, *shape))
     return false;
+  if (shape->kind == KernelKind::Row &&
+      (groups[lhs].isUpdate || groups[rhs].isUpdate))
+    return false;
   SmallVector<unsigned> members(groups[lhs].members);
   llvm::append_range(members, groups[rhs].members);
   llvm::sort(members);
@@ -185,6 +215,7 @@ bool KernelGroups::tryJoin(unsigned lhs, unsigned rhs) {
   // `second` becomes a part of `first`, and leaves the order.
   groups[first].shape = *shape;
   groups[first].hasReduction |= groups[second].hasReduction;
+  groups[first].isUpdate |= groups[second].isUpdate;
   groups[first].members = members;
   for (unsigned op : groups[second].members)
     groupOf[op] = first;

@@ -25,6 +25,9 @@ public:
     bool hasReduction = false;
     /// Holds something that is never joined, such as a kernel made before.
     bool isOpaque = false;
+    /// Makes a variable's new value from its old one, which a loop can do in
+    /// place and a row cannot.
+    bool isUpdate = false;
     /// In program order.
     llvm::SmallVector<unsigned> members;
     /// Place in the order of the groups.

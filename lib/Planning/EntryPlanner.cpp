@@ -26,6 +26,7 @@
 #include "llvm/ADT/SetVector.h"
 
 #include <queue>
+#include <tuple>
 
 using namespace mlir;
 using namespace tdsl;
@@ -62,6 +63,7 @@ public:
     chooseHomes();
     sort();
     planCopies();
+    mergeFills();
     shareDyingBuffers();
     allocate();
     writeLaunches();
@@ -340,6 +342,35 @@ private:
         bufferOf[output] =
             addBuffer(getTensorBytes(output.getType()), first, last);
       }
+  }
+
+  /// Neighbouring fills with zero become one, over the padding between, which
+  /// is zero anyway.
+  void mergeFills() {
+    llvm::sort(plan.fills,
+               [](const EntryPlan::Fill &lhs, const EntryPlan::Fill &rhs) {
+                 auto key = [](const EntryPlan::Fill &fill) {
+                   return std::tuple(fill.to.getSpace(), fill.to.getIndex(),
+                                     fill.to.getOffset(), fill.to.getBytes());
+                 };
+                 return key(lhs) < key(rhs);
+               });
+    SmallVector<EntryPlan::Fill> merged;
+    for (const EntryPlan::Fill &fill : plan.fills) {
+      if (!merged.empty() && fill.byte == 0 && merged.back().byte == 0) {
+        BufferAttr last = merged.back().to;
+        if (last.getSpace() == fill.to.getSpace() &&
+            last.getIndex() == fill.to.getIndex() &&
+            alignUp(last.getEnd()) == fill.to.getOffset()) {
+          merged.back().to = BufferAttr::get(
+              entry.getContext(), last.getSpace(), last.getIndex(),
+              last.getOffset(), fill.to.getEnd() - last.getOffset());
+          continue;
+        }
+      }
+      merged.push_back(fill);
+    }
+    plan.fills = std::move(merged);
   }
 
   //===------------------------------------------------------------------===//
