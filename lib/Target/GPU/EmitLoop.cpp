@@ -83,14 +83,43 @@ void KernelEmitter::emitScatter() {
                                   llvm::find(ownedLoops, loop))];
     };
 
-    // Zero the elements that this thread owns.
     Value zero = arith::ConstantOp::create(
         builder, loc,
         builder.getZeroAttr(target::getRegisterType(result.element)));
-    SmallVector<LaneIndex> place(shape.size());
+    SmallVector<LaneIndex> place(shape.size()), point(extents.size());
+    // f16 and bf16 sums are rounded once, so they cannot live in memory between
+    // terms: each element goes through all points by itself.
+    bool isNarrow = result.element.isF16() || result.element.isBF16();
+    std::function<SmallVector<Value>(unsigned, ValueRange)> gather =
+        [&](unsigned loop, ValueRange sum) -> SmallVector<Value> {
+      if (loop == extents.size()) {
+        auto [value, indices] = body.evaluate(op, point);
+        Value next = arith::AddFOp::create(builder, loc, sum[0], value);
+        for (auto [axis, index] : llvm::enumerate(indices))
+          if (ownedAxis[axis] < 0)
+            next = arith::SelectOp::create(
+                builder, loc,
+                arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                      lanes.materialize(index),
+                                      place[axis].base),
+                next, sum[0]);
+        return {next};
+      }
+      if (llvm::is_contained(ownedLoops, loop)) {
+        point[loop] = lanes.index(ownedIndex(loop));
+        return gather(loop + 1, sum);
+      }
+      return lanes.loop(lanes.i64(0), lanes.i64(extents[loop]), 1, sum,
+                        [&](Value index, ValueRange carried) {
+                          point[loop] = lanes.index(index);
+                          return gather(loop + 1, carried);
+                        });
+    };
+
+    // Zero (or, when narrow, sum up) the elements that this thread owns.
     std::function<void(unsigned)> clear = [&](unsigned axis) {
       if (axis == shape.size())
-        return lanes.store(result, place, zero);
+        return lanes.store(result, place, isNarrow ? gather(0, zero)[0] : zero);
       if (ownedAxis[axis] >= 0) {
         place[axis] = lanes.index(ownedIndex(ownedAxis[axis]));
         return clear(axis + 1);
@@ -103,9 +132,10 @@ void KernelEmitter::emitScatter() {
                  });
     };
     clear(0);
+    if (isNarrow)
+      return;
 
     // Walk the points.
-    SmallVector<LaneIndex> point(extents.size());
     std::function<void(unsigned)> walk = [&](unsigned loop) {
       if (loop == extents.size()) {
         auto [value, indices] = body.evaluate(op, point);

@@ -123,10 +123,40 @@ SmallVector<LaneIndex> KernelEmitter::getPoint(Value linear,
 void KernelEmitter::bindConstants() {
   for (auto constant : kernel.getBlock()->getOps<tds::ConstantOp>()) {
     auto elements = cast<DenseElementsAttr>(constant.getValue());
-    auto scalar = elements.getSplatValue<TypedAttr>();
-    body.setRegister(
-        constant,
-        lanes.constant(target::getRegisterType(scalar.getType()), scalar));
+    if (elements.isSplat()) {
+      auto scalar = elements.getSplatValue<TypedAttr>();
+      body.setRegister(
+          constant,
+          lanes.constant(target::getRegisterType(scalar.getType()), scalar));
+      continue;
+    }
+    // Other constants are data in global memory beside the code.
+    auto type = cast<RankedTensorType>(constant.getType());
+    SmallVector<char> bytes;
+    if (type.getElementType().isInteger(1)) {
+      for (bool value : elements.getValues<bool>())
+        bytes.push_back(value);
+    } else {
+      ArrayRef<char> raw = elements.getRawData();
+      bytes.assign(raw.begin(), raw.end());
+    }
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(function);
+    MLIRContext *context = builder.getContext();
+    auto global = LLVM::GlobalOp::create(
+        builder, loc,
+        LLVM::LLVMArrayType::get(builder.getI8Type(), bytes.size()),
+        /*isConstant=*/true, LLVM::Linkage::Internal,
+        (function.getName() + "_data" + Twine(numData++)).str(),
+        builder.getStringAttr(StringRef(bytes.data(), bytes.size())),
+        /*alignment=*/16, /*addrSpace=*/1);
+    builder.setInsertionPointToStart(&function.getBody().front());
+    Value address = LLVM::AddressOfOp::create(
+        builder, loc, LLVM::LLVMPointerType::get(context, 1),
+        global.getSymName());
+    Value pointer = LLVM::AddrSpaceCastOp::create(
+        builder, loc, LLVM::LLVMPointerType::get(context), address);
+    body.setBuffer(constant, target::Buffer::dense(pointer, type));
   }
 }
 

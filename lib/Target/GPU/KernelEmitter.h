@@ -56,7 +56,8 @@ private:
   /// its reduction, if any, as nested loops.
   mlir::Value evaluateSerially(tds::GenericOp op,
                                llvm::ArrayRef<target::LaneIndex> indices);
-  /// Registers the splat constants of the kernel as values.
+  /// Makes the constants of the kernel known to its bodies: splats as values,
+  /// others as data beside the code.
   void bindConstants();
   /// Stores the outputs whose value is at `indices`, those for which `select`
   /// holds.
@@ -77,6 +78,7 @@ private:
 
   tds::KernelOp kernel;
   mlir::DictionaryAttr schedule;
+  unsigned numData = 0;
   mlir::ModuleOp target;
   mlir::LLVM::LLVMFuncOp function;
   mlir::OpBuilder builder;
