@@ -57,7 +57,7 @@ public:
     entries.emplace_back(builder.getStringAttr(name),
                          builder.getStringAttr(text));
   }
-  DictionaryAttr finish(int64_t blocks, int64_t threads, int64_t sharedBytes) {
+  DictionaryAttr finish(int64_t blocks, int64_t threads) {
     // Past the limit of the x dimension nothing could be launched; an entry of
     // that size has long been refused.
     entries.emplace_back(
@@ -65,7 +65,8 @@ public:
         builder.getDenseI64ArrayAttr({std::max<int64_t>(blocks, 1), 1, 1}));
     entries.emplace_back(builder.getStringAttr("block"),
                          builder.getDenseI64ArrayAttr({threads, 1, 1}));
-    set("shared", sharedBytes);
+    set("shared", 0); // dynamic shared memory; the tiles are static arrays,
+                      // which the driver knows
     return builder.getDictionaryAttr(entries);
   }
 
@@ -87,7 +88,7 @@ static DictionaryAttr scheduleLoop(tds::KernelOp kernel) {
   schedule.set("vector", vector);
   int64_t threads = type.getNumElements() / vector;
   return schedule.finish(llvm::divideCeil(threads, kBlockThreads),
-                         kBlockThreads, 0);
+                         kBlockThreads);
 }
 
 /// Whether the reductions mostly read memory that is contiguous along their
@@ -121,12 +122,9 @@ static bool isContiguousAlongAxis(tds::KernelOp kernel) {
 static DictionaryAttr scheduleRow(tds::KernelOp kernel) {
   ScheduleBuilder schedule(kernel.getContext());
   tds::GenericOp reduction;
-  unsigned numReductions = 0;
   for (auto op : kernel.getBlock()->getOps<tds::GenericOp>())
-    if (op.hasReduction()) {
+    if (op.hasReduction())
       reduction = op;
-      ++numReductions;
-    }
   int64_t rows = product(reduction.getExtents()),
           axis = reduction.getReductionSize();
   bool isSerial =
@@ -134,7 +132,7 @@ static DictionaryAttr scheduleRow(tds::KernelOp kernel) {
   if (isSerial) {
     schedule.set("strategy", "serial");
     int64_t threads = rows >= 4096 ? kBlockThreads : 64;
-    return schedule.finish(llvm::divideCeil(rows, threads), threads, 0);
+    return schedule.finish(llvm::divideCeil(rows, threads), threads);
   }
   int64_t vector = getVector(kernel, reduction.getReduceExtents().back());
   int64_t chunks = axis / vector;
@@ -146,10 +144,8 @@ static DictionaryAttr scheduleRow(tds::KernelOp kernel) {
   schedule.set("vector", vector);
   schedule.set("threads", threads);
   schedule.set("rows", rowsPerBlock);
-  int64_t warps = threads / 32;
   return schedule.finish(llvm::divideCeil(rows, rowsPerBlock),
-                         threads * rowsPerBlock,
-                         warps > 1 ? numReductions * warps * 16 : 0);
+                         threads * rowsPerBlock);
 }
 
 static DictionaryAttr scheduleContract(tds::KernelOp kernel) {
@@ -172,10 +168,8 @@ static DictionaryAttr scheduleContract(tds::KernelOp kernel) {
   schedule.set("tile_k", tileK);
   schedule.set("thread_m", part);
   schedule.set("thread_n", part);
-  int64_t shared = std::max(tileK * 2 * (tile + 4), tile * tile) * bytes;
-  return schedule.finish(batch * llvm::divideCeil(m, tile) *
-                             llvm::divideCeil(n, tile),
-                         256, shared);
+  return schedule.finish(
+      batch * llvm::divideCeil(m, tile) * llvm::divideCeil(n, tile), 256);
 }
 
 static DictionaryAttr scheduleScatter(tds::KernelOp kernel) {
@@ -192,7 +186,7 @@ static DictionaryAttr scheduleScatter(tds::KernelOp kernel) {
   }
   int64_t parts = std::clamp<int64_t>(cut / 8, 1, 64);
   schedule.set("parts", parts);
-  return schedule.finish(llvm::divideCeil(columns * parts, 64), 64, 0);
+  return schedule.finish(llvm::divideCeil(columns * parts, 64), 64);
 }
 
 DictionaryAttr gpu::selectSchedule(tds::KernelOp kernel) {
