@@ -35,5 +35,7 @@ if shutil.which("ptxas", path=path):
     config.available_features.add("ptxas")
 if os.path.exists("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz"):
     config.available_features.add("fashion-mnist")
+if os.path.exists(os.path.join(config.tdsl_build_dir, "lib", "libtds_cudasim.so")):
+    config.available_features.add("simulator")
 if config.tdsl_sanitize:
     config.available_features.add("sanitizers")
