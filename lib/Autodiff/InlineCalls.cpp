@@ -15,6 +15,10 @@ using namespace mlir;
 using namespace tdsl;
 using namespace tdsl::autodiff;
 
+/// Functions that call each other twice double at each level: a small program
+/// could fill the memory. Real programs stay far below.
+static constexpr int64_t maxInlinedOperations = 1'000'000;
+
 namespace {
 class Inliner {
 public:
@@ -31,6 +35,7 @@ private:
   bool keepCustomDerivatives;
   /// The functions that are being inlined, from the outermost.
   SmallVector<func::FuncOp> stack;
+  int64_t budget = maxInlinedOperations;
 };
 } // namespace
 
@@ -75,9 +80,13 @@ FailureOr<SmallVector<Value>> Inliner::inlineAt(OpBuilder &builder,
   map.map(function.getArguments(), arguments);
   Block &body = function.getBody().front();
   SmallVector<func::CallOp> calls;
-  for (Operation &op : body.without_terminator())
+  for (Operation &op : body.without_terminator()) {
+    if (--budget < 0)
+      return emitError(loc) << "the calls unfold into more than "
+                            << maxInlinedOperations << " operations";
     builder.clone(op, map)->walk(
         [&](func::CallOp call) { calls.push_back(call); });
+  }
   SmallVector<Value> results;
   for (Value value : body.getTerminator()->getOperands())
     results.push_back(map.lookupOrDefault(value));
