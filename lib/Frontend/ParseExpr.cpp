@@ -15,6 +15,9 @@ using llvm::SmallVector;
 using llvm::StringRef;
 using llvm::Twine;
 
+/// More digits than any number needs to be told from its neighbours.
+static constexpr unsigned maxFloatDigits = 1000;
+
 namespace {
 enum Precedence : unsigned {
   PrecOr = 1,
@@ -266,6 +269,13 @@ Expr *Parser::parsePrimary() {
         if (c != '_')
           copy[n++] = c;
       text = StringRef(copy, n);
+    }
+    // Conversion takes time that grows with the square of the length.
+    if (text.size() > maxFloatDigits) {
+      diags.report(Diag::BadNumber, number.range)
+          << text.take_front(40)
+          << "it has more than " + Twine(maxFloatDigits) + " digits";
+      text = "0.0";
     }
     return context.make<FloatExpr>(number.range, text);
   }
