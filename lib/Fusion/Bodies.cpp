@@ -193,3 +193,56 @@ void tdsl::sinkScalars(Block &block) {
     constant.erase();
   }
 }
+
+namespace {
+/// Hashes an operation with its body: values of the body by their number in it,
+/// values from outside by themselves.
+struct NestOpInfo : llvm::DenseMapInfo<Operation *> {
+  static unsigned getHashValue(const Operation *constOp) {
+    auto *op = const_cast<Operation *>(constOp);
+    llvm::hash_code hash = BodyOpInfo::getHashValue(op);
+    if (op->getNumRegions() != 1 || !op->getRegion(0).hasOneBlock())
+      return hash;
+    llvm::SmallDenseMap<Value, unsigned, 16> numbers;
+    Block &body = op->getRegion(0).front();
+    for (BlockArgument argument : body.getArguments())
+      numbers.try_emplace(argument, numbers.size());
+    for (Operation &inner : body) {
+      hash = llvm::hash_combine(
+          hash, OperationEquivalence::computeHash(
+                    &inner, OperationEquivalence::ignoreHashValue,
+                    OperationEquivalence::ignoreHashValue,
+                    OperationEquivalence::IgnoreLocations));
+      for (Value operand : inner.getOperands()) {
+        auto number = numbers.find(operand);
+        hash = number == numbers.end()
+                   ? llvm::hash_combine(hash, operand.getAsOpaquePointer())
+                   : llvm::hash_combine(hash, number->second);
+      }
+      for (Value result : inner.getResults())
+        numbers.try_emplace(result, numbers.size());
+    }
+    return hash;
+  }
+  static bool isEqual(const Operation *lhs, const Operation *rhs) {
+    return BodyOpInfo::isEqual(lhs, rhs);
+  }
+};
+} // namespace
+
+void tdsl::mergeEqualOps(Block &block) {
+  DenseMap<Operation *, Operation *, NestOpInfo> seen;
+  for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
+    if (!isa<GenericOp, ScatterOp, ContractOp, ReshapeOp, ConstantOp>(op))
+      continue;
+    auto [it, isNew] = seen.try_emplace(&op, &op);
+    if (isNew)
+      continue;
+    op.replaceAllUsesWith(it->second);
+    op.erase();
+  }
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (op.use_empty() &&
+        isa<GenericOp, ScatterOp, ContractOp, ReshapeOp, ConstantOp>(op))
+      op.erase();
+}

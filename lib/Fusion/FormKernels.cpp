@@ -39,7 +39,7 @@ namespace {
 /// to save a launch.
 constexpr int64_t smallKernel = 16384;
 /// How many earlier kernels of equal extents are tried before giving up.
-constexpr unsigned maxSiblingTries = 64;
+constexpr unsigned maxSiblingTries = 24;
 /// Cost up to which a value is computed again in a reader.
 constexpr int64_t cheapToRecompute = 8;
 /// Cost up to which a value of rows is computed again at each point of the

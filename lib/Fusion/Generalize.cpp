@@ -383,6 +383,7 @@ struct GeneralizePass : public tdsl::impl::GeneralizePassBase<GeneralizePass> {
     }
     for (auto generic : block.getOps<GenericOp>())
       dropUnitAxes(generic);
+    mergeEqualOps(block);
   }
 
   void rewrite(Operation *op) {

@@ -72,10 +72,7 @@ struct InlineProducersPass
     sinkScalars(block);
     for (auto generic : llvm::make_early_inc_range(block.getOps<GenericOp>()))
       inlineEverywhere(generic);
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-      if (op.use_empty() &&
-          isa<GenericOp, ScatterOp, ContractOp, ReshapeOp, ConstantOp>(op))
-        op.erase();
+    mergeEqualOps(block);
   }
 
   void inlineEverywhere(GenericOp producer) {

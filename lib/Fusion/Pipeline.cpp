@@ -23,8 +23,6 @@ void tdsl::buildFusionPipeline(OpPassManager &manager,
                                const FusionOptions &options) {
   OpPassManager &functions = manager.nest<func::FuncOp>();
   functions.addPass(createGeneralizePass());
-  // Equal generics, as forward and backward make them, are one.
-  functions.addPass(createCSEPass());
   if (options.fuse) {
     functions.addPass(createMoveReshapesPass());
     functions.addPass(createRecogniseContractionsPass());
@@ -32,7 +30,6 @@ void tdsl::buildFusionPipeline(OpPassManager &manager,
     functions.addPass(createInlineProducersPass());
     // Bodies that came together fold.
     functions.addPass(createCanonicalizerPass());
-    functions.addPass(createCSEPass());
   }
   FormKernelsPassOptions formOptions;
   formOptions.fuse = options.fuse;
