@@ -381,6 +381,17 @@ void DiagnosticEngine::renderJSON(raw_ostream &os) const {
   os << llvm::formatv("{0:2}", llvm::json::Value(std::move(all))) << '\n';
 }
 
+/// Two letters that changed places are the likeliest slip of all.
+static bool isSwap(StringRef a, StringRef b) {
+  if (a.size() != b.size())
+    return false;
+  size_t i = 0;
+  while (i < a.size() && a[i] == b[i])
+    ++i;
+  return i + 1 < a.size() && a[i] == b[i + 1] && a[i + 1] == b[i] &&
+         a.substr(i + 2) == b.substr(i + 2);
+}
+
 StringRef tdsl::findNearest(StringRef name,
                             llvm::ArrayRef<StringRef> candidates) {
   StringRef best;
@@ -388,7 +399,7 @@ StringRef tdsl::findNearest(StringRef name,
   for (StringRef candidate : candidates) {
     if (candidate == name || candidate.empty())
       continue;
-    if (candidate.equals_insensitive(name))
+    if (candidate.equals_insensitive(name) || isSwap(candidate, name))
       return candidate;
     unsigned distance = name.edit_distance(candidate, true, bestDistance + 1);
     // Replacing every letter is not a likeness.

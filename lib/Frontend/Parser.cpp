@@ -603,6 +603,17 @@ Decl *Parser::parseFn(FnKind kind) {
   if (accept(Tok::Arrow))
     parseResult(fn);
   fn->signature = rangeFrom(fn->range.begin);
+  // After a mistake in the signature the body goes on at its brace.
+  if (silent) {
+    bracketDepth = 0;
+    while (!at(Tok::LBrace) && !at(Tok::RBrace) && !at(Tok::Eof) &&
+           !(peek().afterNewline && atDeclStart()))
+      consume();
+    if (!at(Tok::LBrace)) {
+      fn->body = context.make<Block>();
+      return fn;
+    }
+  }
   fn->body = parseBlock();
   fn->range.end = previousEnd;
   if (atWord("vjp") && peek(1).kind == Tok::LParen) {

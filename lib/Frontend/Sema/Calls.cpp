@@ -651,6 +651,12 @@ Val Checker::emitCall(const CallTarget &target, Instantiation *inst,
     return variable;
   };
   typed::Function *callee = inst->function;
+  if (frame->noEffects && (inst->numSites || !inst->writes.empty())) {
+    report(Diag::EffectOutOfPlace, range)
+        << (inst->numSites ? "a random number" : "a write")
+        << frame->noEffects;
+    return Val();
+  }
   llvm::SmallVector<Value, 8> operands;
   for (const Val &arg : args)
     if (arg.kind == Val::Tensor)

@@ -90,8 +90,9 @@ FileScope *Checker::makeScope(const ast::File &file, std::string name) {
       report(Diag::Redefined, decl->name.range)
               .label(it->second->name.range, "first declared here")
           << decl->name.name;
-    else if (decl->name.name == "_")
-      report(Diag::ReservedName, decl->name.range) << "_";
+    else if (decl->name.name == "_" || getElem(decl->name.name) ||
+             isClassWord(decl->name.name))
+      report(Diag::ReservedName, decl->name.range) << decl->name.name;
   }
   return scope;
 }

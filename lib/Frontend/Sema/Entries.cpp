@@ -261,7 +261,7 @@ void Checker::buildEntry(const ast::FnDecl *fn) {
   bool good = true;
   for (const ast::ParamDecl &param : fn->params)
     good &= addInput(state, fn, param);
-  active.push_back({fn, nullptr, fn->name.range});
+  active.push_back({fn, nullptr, Range()}); // nobody called it
   if (good) {
     bool resultsGood = true;
     for (const ast::ResultType &result : fn->results)

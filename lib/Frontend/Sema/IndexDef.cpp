@@ -642,6 +642,16 @@ void Checker::checkReads(Definition &def) {
     d << Twine(site.axis) << site.baseName.take_front(40) << Twine(site.size);
     if (known)
       d.here("runs from " + Twine(low) + " to " + Twine(high));
+    // The largest range for which the read stays inside.
+    for (auto [var, c] : site.linear.terms)
+      if (known && c > 0 && low >= 0 && site.form == IndexForm::Linear) {
+        int64_t over = high - (site.size - 1);
+        int64_t extent = var->extent - (over + c - 1) / c;
+        if (extent > 0)
+          d.note("it stays inside with `" + var->name + " < " +
+                 Twine(extent) + "`");
+        break;
+      }
     d.note("`padded(" + site.baseName.take_front(40) +
            ", 0)[…]` reads 0 outside, `clamped(" +
            site.baseName.take_front(40) + ")[…]` the edge");

@@ -13,8 +13,25 @@ using llvm::Twine;
 static constexpr uint64_t maxNodes = 5'000'000;
 static constexpr int64_t maxElements = int64_t(1) << 40;
 
+/// A message about a body also shows the call that asked for it, and the
+/// place in the main file that led there.
 DiagBuilder Checker::report(Diag kind, Range range) {
-  return DiagBuilder(aborted ? nullptr : &diags, kind, range);
+  DiagBuilder builder(aborted ? nullptr : &diags, kind, range);
+  if (active.empty() || !frame || frame->fn != active.back().fn ||
+      !active.back().range.isValid())
+    return builder;
+  builder.label(active.back().range, "in this call");
+  auto inMain = [&](Range r) {
+    return r.isValid() &&
+           sources.getFile(r.begin) == mainScope->file.id;
+  };
+  if (!inMain(active.back().range) && mainScope)
+    for (const Active &call : llvm::reverse(active))
+      if (inMain(call.range)) {
+        builder.label(call.range, "which comes from here");
+        break;
+      }
+  return builder;
 }
 
 /// Stops a program that unrolls into too much.

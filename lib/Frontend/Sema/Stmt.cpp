@@ -294,11 +294,9 @@ void Checker::runStmt(const ast::Stmt *stmt) {
     Val val = elab(check->cond);
     if (val.kind == Val::Truth) {
       if (!val.number) {
-        auto d = report(Diag::AssertFailed, check->cond->range);
-        d << (check->text.empty() ? sources.getText(check->cond->range)
+        report(Diag::AssertFailed, check->cond->range)
+            << (check->text.empty() ? sources.getText(check->cond->range)
                                   : check->text);
-        if (!active.empty())
-          d.label(active.back().range, "in this call");
       }
     } else if (!val.isError()) {
       report(Diag::NotSupportedYet, check->cond->range)

@@ -55,11 +55,11 @@ TEST(Hostile, DeepCallsOfDeepExpressions) {
   // 200 functions, each calling the next from 100 levels below.
   std::string text;
   for (int i = 0; i < 200; ++i)
-    text += "fn f" + std::to_string(i) + "(x: f32) -> f32 { " +
-            std::string(100, '(') + "f" + std::to_string(i + 1) + "(x)" +
+    text += "fn g" + std::to_string(i) + "(x: f32) -> f32 { " +
+            std::string(100, '(') + "g" + std::to_string(i + 1) + "(x)" +
             std::string(100, ')') + " }\n";
-  text += "fn f200(x: f32) -> f32 { x }\n"
-          "export fn f(x: f32) -> f32 { f0(x) }";
+  text += "fn g200(x: f32) -> f32 { x }\n"
+          "export fn f(x: f32) -> f32 { g0(x) }";
   Checked checked(text);
   EXPECT_TRUE(checked.codes().empty() || checked.codes() == "E0801");
 }
