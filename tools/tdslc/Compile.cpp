@@ -296,9 +296,10 @@ ExitCode tdslc::compile(const Options &options) {
         return Internal;
       return writeOutput(options.output, text);
     }
+    // A target may lack what the program needs; the message says which has it.
     std::string file = makeArtifact(*module, program, options, target);
     if (file.empty())
-      return Internal;
+      return ProgramWrong;
     if (options.emit == "cubin")
       return emitCubin(options, file, target.arch);
     files.push_back(std::move(file));
