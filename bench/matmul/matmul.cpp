@@ -15,10 +15,10 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cblas.h>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -50,10 +50,11 @@ const Shape shapes[] = {
 using Kernel = void (*)(void *const *, const int64_t *, int64_t, int64_t,
                         void *);
 
+/// Processor time of this thread: other programs do not count.
 double now() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return time.tv_sec + time.tv_nsec * 1e-9;
 }
 
 /// A module with one kernel for each shape.
@@ -115,7 +116,8 @@ int run(llvm::StringRef arch) {
     return 1;
   std::printf("  %-22s %16s %10s %10s %7s\n", "", "m x n x k", "GFLOP/s",
               "OpenBLAS", "ratio");
-  for (auto [number, s] : llvm::enumerate(shapes)) {
+  for (size_t number = 0; number < std::size(shapes); ++number) {
+    const Shape &s = shapes[number];
     auto schedule =
         kernels[number].kernel->getAttrOfType<mlir::DictionaryAttr>("schedule");
     int64_t work = schedule.getAs<mlir::IntegerAttr>("work").getInt();
