@@ -216,7 +216,8 @@ Token Lexer::lexString(const char *start) {
   if (closed)
     ++pos;
   else
-    diags.report(Diag::BadString, {loc(start), loc(pos)}), lastError = loc(start);
+    diags.report(Diag::BadString, {loc(start), loc(pos)}),
+        lastError = loc(start);
   char *copy = arena.Allocate<char>(value.size());
   std::copy(value.begin(), value.end(), copy);
   Token token = make(Tok::String, start);

@@ -603,6 +603,8 @@ Decl *Parser::parseFn(FnKind kind) {
   if (accept(Tok::Arrow))
     parseResult(fn);
   fn->signature = rangeFrom(fn->range.begin);
+  if (!fn->hasResult && !at(Tok::LBrace) && !peek().afterNewline)
+    errorExpected("`->` or `{`");
   // After a mistake in the signature the body goes on at its brace.
   if (silent) {
     bracketDepth = 0;

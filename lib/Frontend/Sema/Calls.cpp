@@ -653,8 +653,7 @@ Val Checker::emitCall(const CallTarget &target, Instantiation *inst,
   typed::Function *callee = inst->function;
   if (frame->noEffects && (inst->numSites || !inst->writes.empty())) {
     report(Diag::EffectOutOfPlace, range)
-        << (inst->numSites ? "a random number" : "a write")
-        << frame->noEffects;
+        << (inst->numSites ? "a random number" : "a write") << frame->noEffects;
     return Val();
   }
   llvm::SmallVector<Value, 8> operands;

@@ -648,8 +648,8 @@ void Checker::checkReads(Definition &def) {
         int64_t over = high - (site.size - 1);
         int64_t extent = var->extent - (over + c - 1) / c;
         if (extent > 0)
-          d.note("it stays inside with `" + var->name + " < " +
-                 Twine(extent) + "`");
+          d.note("it stays inside with `" + var->name + " < " + Twine(extent) +
+                 "`");
         break;
       }
     d.note("`padded(" + site.baseName.take_front(40) +

@@ -22,8 +22,7 @@ DiagBuilder Checker::report(Diag kind, Range range) {
     return builder;
   builder.label(active.back().range, "in this call");
   auto inMain = [&](Range r) {
-    return r.isValid() &&
-           sources.getFile(r.begin) == mainScope->file.id;
+    return r.isValid() && sources.getFile(r.begin) == mainScope->file.id;
   };
   if (!inMain(active.back().range) && mainScope)
     for (const Active &call : llvm::reverse(active))

@@ -296,7 +296,7 @@ void Checker::runStmt(const ast::Stmt *stmt) {
       if (!val.number) {
         report(Diag::AssertFailed, check->cond->range)
             << (check->text.empty() ? sources.getText(check->cond->range)
-                                  : check->text);
+                                    : check->text);
       }
     } else if (!val.isError()) {
       report(Diag::NotSupportedYet, check->cond->range)

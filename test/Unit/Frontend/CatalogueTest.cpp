@@ -42,8 +42,7 @@ TEST(Catalogue, EveryCodeHasAnEntryAndAProgram) {
 TEST(Catalogue, CodesAreUsedOnce) {
   std::set<std::string> seen;
   for (Diag kind : getAllDiags())
-    EXPECT_TRUE(seen.insert(getCode(kind).str()).second)
-        << getCode(kind).str();
+    EXPECT_TRUE(seen.insert(getCode(kind).str()).second) << getCode(kind).str();
 }
 
 TEST(Catalogue, NotUTF8) {
@@ -51,9 +50,8 @@ TEST(Catalogue, NotUTF8) {
 }
 
 TEST(Catalogue, TooDeep) {
-  std::string text = "export fn f(x: f32) -> f32 { " +
-                     std::string(300, '(') + "x" + std::string(300, ')') +
-                     " }";
+  std::string text = "export fn f(x: f32) -> f32 { " + std::string(300, '(') +
+                     "x" + std::string(300, ')') + " }";
   EXPECT_EQ(Checked(text).codes(), "E0801");
 }
 

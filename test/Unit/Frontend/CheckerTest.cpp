@@ -19,8 +19,9 @@ static std::string readInput(const std::string &name) {
 /// The type of the first result of entry `f` of a program.
 static std::string typeOf(const std::string &body) {
   Checked checked("use nn\ndim B = 4\nfn body(x: f32[4, 3], n: i32[4]) { " +
-                  body + " }\nexport fn f(x: f32[4, 3], n: i32[4]) { "
-                         "body(x, n) }");
+                  body +
+                  " }\nexport fn f(x: f32[4, 3], n: i32[4]) { "
+                  "body(x, n) }");
   if (!checked.result->program)
     return checked.text();
   const typed::Function *f = checked.function("f");
@@ -157,13 +158,12 @@ TEST(Checker, WritesThreadValues) {
 }
 
 TEST(Checker, ModuleStateIsWrittenInTrainingOnly) {
-  const char *text =
-      "module Count(N) {\n  state n: i64 = 0\n"
-      "  fn call(x: f32[N]) -> f32[N] {\n"
-      "    if training { n <- n + 1 }\n    x }\n}\n"
-      "dim B = 4\nlayer c = Count(B)\n"
-      "export fn f(x: f32[B]) -> f32[B] { c(x) }\n"
-      "step s(x: f32[B]) -> f32[B] { c(c(x)) + f(x) }\n";
+  const char *text = "module Count(N) {\n  state n: i64 = 0\n"
+                     "  fn call(x: f32[N]) -> f32[N] {\n"
+                     "    if training { n <- n + 1 }\n    x }\n}\n"
+                     "dim B = 4\nlayer c = Count(B)\n"
+                     "export fn f(x: f32[B]) -> f32[B] { c(x) }\n"
+                     "step s(x: f32[B]) -> f32[B] { c(c(x)) + f(x) }\n";
   Checked checked(text);
   ASSERT_NE(checked.result->program, nullptr) << checked.text();
   EXPECT_TRUE(checked.function("f")->writes.empty());
@@ -188,9 +188,8 @@ TEST(Checker, DrawsHaveSitesOfTheirOwn) {
 }
 
 TEST(Checker, NestedReductionsBecomeGenerics) {
-  Checked checked(
-      "export fn f(x: f32[4, 3]) -> f32[4, 3] {\n"
-      "  let p[i, j] = exp(x[i, j]) / sum[q](exp(x[i, q]))\n  p }");
+  Checked checked("export fn f(x: f32[4, 3]) -> f32[4, 3] {\n"
+                  "  let p[i, j] = exp(x[i, j]) / sum[q](exp(x[i, q]))\n  p }");
   const typed::Function *f = checked.function("f");
   ASSERT_NE(f, nullptr) << checked.text();
   EXPECT_EQ(count(f, Op::Generic), 2u);

@@ -19,8 +19,7 @@ std::string tdsl::test::applyFixIts(llvm::StringRef text,
   std::string out = text.str();
   for (const FixIt &fix : fixes)
     out.replace(checked.sources.getOffset(fix.range.begin),
-                fix.range.end.offset - fix.range.begin.offset,
-                fix.replacement);
+                fix.range.end.offset - fix.range.begin.offset, fix.replacement);
   return out;
 }
 
@@ -75,8 +74,7 @@ TEST(Diagnostics, JSON) {
   const llvm::json::Object &d = *(*all)[0].getAsObject();
   EXPECT_EQ(d.getString("code"), llvm::StringRef("E0201"));
   EXPECT_EQ(d.getObject("range")->getInteger("column"), 36);
-  const llvm::json::Object &fix =
-      *(*d.getArray("fixIts"))[0].getAsObject();
+  const llvm::json::Object &fix = *(*d.getArray("fixIts"))[0].getAsObject();
   EXPECT_EQ(fix.getString("replacement"), llvm::StringRef("exp"));
 }
 

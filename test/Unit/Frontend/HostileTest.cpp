@@ -87,13 +87,14 @@ TEST(Hostile, HugeLoops) {
 /// Tokens of the language in any order.
 TEST(Hostile, RandomTokens) {
   static const char *const words[] = {
-      "fn",   "let", "x",      "y",    "f32", "[",    "]",     "(",    ")",
-      "{",    "}",   ",",      ":",    "=",   "->",   "<-",    "+",    "-",
-      "*",    "/",   " // ",   "**",   "@",   "if",   "then",  "else", "for",
-      "in",   "..",  "dim",    "N",    "1",   "2.5",  "\n",    ";",    "sum",
-      "step", "s",   "export", "mean", "i",   "...s", "param", "state",
-      "module", "layer", "minimize", "over", "with", "not", "and", "<",
-      "==", ".", "optimizer", "use", "nn", "vjp", "true", "inf", "\"a\""};
+      "fn",   "let",  "x",     "y",     "f32",    "[",     "]",         "(",
+      ")",    "{",    "}",     ",",     ":",      "=",     "->",        "<-",
+      "+",    "-",    "*",     "/",     " // ",   "**",    "@",         "if",
+      "then", "else", "for",   "in",    "..",     "dim",   "N",         "1",
+      "2.5",  "\n",   ";",     "sum",   "step",   "s",     "export",    "mean",
+      "i",    "...s", "param", "state", "module", "layer", "minimize",  "over",
+      "with", "not",  "and",   "<",     "==",     ".",     "optimizer", "use",
+      "nn",   "vjp",  "true",  "inf",   "\"a\""};
   std::mt19937 random(1);
   for (int round = 0; round < 3000; ++round) {
     std::string text = round % 2 ? "export fn f(x: f32[4]) -> f32[4] { " : "";

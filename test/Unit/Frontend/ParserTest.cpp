@@ -1,9 +1,9 @@
 //===- ParserTest.cpp - Tokens, lines and recovery -*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "tdsl/Frontend/Parser.h"
 #include "Support.h"
 #include "tdsl/Frontend/Lexer.h"
-#include "tdsl/Frontend/Parser.h"
 #include <fstream>
 #include <sstream>
 
@@ -18,8 +18,8 @@ struct Parsed {
   ast::File file;
 
   explicit Parsed(llvm::StringRef text) {
-    file = parseFile(sources, sources.addText(text, "test.tds"), context,
-                     diags);
+    file =
+        parseFile(sources, sources.addText(text, "test.tds"), context, diags);
   }
   std::string ast() const {
     std::string out;
@@ -45,8 +45,7 @@ TEST(Parser, Precedence) {
   EXPECT_EQ(expr("-a ** 2"), "(neg (** a 2))");
   EXPECT_EQ(expr("2 ** -a ** b"), "(** 2 (neg (** a b)))");
   EXPECT_EQ(expr("-a * b"), "(* (neg a) b)");
-  EXPECT_EQ(expr("not a == b and c or d"),
-            "(or (and (not (== a b)) c) d)");
+  EXPECT_EQ(expr("not a == b and c or d"), "(or (and (not (== a b)) c) d)");
   EXPECT_EQ(expr("a @ b // c % d"), "(% (// (@ a b) c) d)");
   EXPECT_EQ(expr("if a then b else c + d"), "(select a b (+ c d))");
   EXPECT_EQ(expr("sum[k, u < 3](x[k, u])"), "(sum[k, u < 3] (index x k u))");
@@ -57,12 +56,12 @@ TEST(Parser, Precedence) {
 }
 
 TEST(Parser, LineEnds) {
-  EXPECT_EQ(Parsed("fn f() {\n  let a = (1\n    + 2)\n  f\n  (a)\n}").diags
-                .getDiagnostics()
+  EXPECT_EQ(Parsed("fn f() {\n  let a = (1\n    + 2)\n  f\n  (a)\n}")
+                .diags.getDiagnostics()
                 .size(),
             1u); // `f` is an expression before the last one
-  EXPECT_FALSE(Parsed("fn f() {\n  let a = 1 +\n    2\n  a\n}")
-                   .diags.hasErrors());
+  EXPECT_FALSE(
+      Parsed("fn f() {\n  let a = 1 +\n    2\n  a\n}").diags.hasErrors());
   EXPECT_FALSE(Parsed("fn f() { let a = 1; a }").diags.hasErrors());
   EXPECT_FALSE(Parsed("fn f() { -1 }").diags.hasErrors());
   EXPECT_TRUE(Parsed("fn f() { let a = 1\n -1 }").diags.hasErrors());
