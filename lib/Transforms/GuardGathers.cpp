@@ -187,15 +187,19 @@ Value GuardGathersPass::getFlag(ReadOp read, ArrayRef<CheckedAxis> axes,
   return flag;
 }
 
-/// The innermost place in a file that a location names.
+/// The innermost place that a location names in a file of the user: standard
+/// modules have names like "<nn>", and a user looks for the call instead. Where
+/// there is no other, the place in the standard module.
 static FileLineColLoc getFilePlace(Location loc) {
   FileLineColLoc place;
   loc->walk([&](Location inner) {
-    if (auto file = dyn_cast<FileLineColLoc>(inner)) {
+    auto file = dyn_cast<FileLineColLoc>(inner);
+    if (!file)
+      return WalkResult::advance();
+    bool isStandard = file.getFilename().getValue().starts_with("<");
+    if (!place || !isStandard)
       place = file;
-      return WalkResult::interrupt();
-    }
-    return WalkResult::advance();
+    return isStandard ? WalkResult::advance() : WalkResult::interrupt();
   });
   return place;
 }
