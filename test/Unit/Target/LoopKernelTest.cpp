@@ -97,13 +97,13 @@ TEST(LoopKernel, FloatFunctions) {
   }
 }
 
-// Without FMA and F16C instructions, the same bits.
+// Without FMA and F16C instructions, the same bits. (sin, cos and pow compute
+// in f64 and are refused there.)
 TEST(LoopKernel, OldProcessors) {
   for (std::string type : {"f32", "f16", "bf16"}) {
     std::vector<std::string> bodies;
-    for (const char *name : {"exp", "log", "tanh", "sin", "rsqrt"})
+    for (const char *name : {"exp", "log", "tanh", "sigmoid", "rsqrt"})
       bodies.push_back(std::string("%r = tds.") + name + " %a : " + type);
-    bodies.push_back("%r = tds.pow %a, %b : " + type);
     KernelRunner runner(several(type, bodies, type), "x86-64-v2");
     ASSERT_TRUE(runner.isLoaded());
     auto arguments = runner.randomArguments("k", 5, /*hostile=*/true);
