@@ -84,8 +84,12 @@ FailureOr<SmallVector<Value>> Inliner::inlineAt(OpBuilder &builder,
     if (--budget < 0)
       return emitError(loc) << "the calls unfold into more than "
                             << maxInlinedOperations << " operations";
-    builder.clone(op, map)->walk(
-        [&](func::CallOp call) { calls.push_back(call); });
+    // Messages and profiles name the call in the user's text, too.
+    builder.clone(op, map)->walk([&](Operation *copy) {
+      copy->setLoc(CallSiteLoc::get(copy->getLoc(), loc));
+      if (auto call = dyn_cast<func::CallOp>(copy))
+        calls.push_back(call);
+    });
   }
   SmallVector<Value> results;
   for (Value value : body.getTerminator()->getOperands())

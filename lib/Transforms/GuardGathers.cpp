@@ -187,6 +187,10 @@ Value GuardGathersPass::getFlag(ReadOp read, ArrayRef<CheckedAxis> axes,
   return flag;
 }
 
+static bool isStandard(FileLineColLoc place) {
+  return place.getFilename().getValue().starts_with("<");
+}
+
 /// The innermost place that a location names in a file of the user: standard
 /// modules have names like "<nn>", and a user looks for the call instead. Where
 /// there is no other, the place in the standard module.
@@ -196,10 +200,9 @@ static FileLineColLoc getFilePlace(Location loc) {
     auto file = dyn_cast<FileLineColLoc>(inner);
     if (!file)
       return WalkResult::advance();
-    bool isStandard = file.getFilename().getValue().starts_with("<");
-    if (!place || !isStandard)
+    if (!place || !isStandard(file))
       place = file;
-    return isStandard ? WalkResult::advance() : WalkResult::interrupt();
+    return isStandard(file) ? WalkResult::advance() : WalkResult::interrupt();
   });
   return place;
 }
@@ -214,7 +217,12 @@ static FlagText describe(ReadOp read, ArrayRef<CheckedAxis> axes) {
         text << axis.axis << " is not in 0.." << axis.extent;
       },
       " or one of axis ");
-  if (FileLineColLoc place = getFilePlace(read.getLoc()))
+  // An operation in a body may know its own place only, not the call.
+  FileLineColLoc place = getFilePlace(read.getLoc());
+  if (!place || isStandard(place))
+    if (FileLineColLoc outer = getFilePlace(read->getParentOp()->getLoc()))
+      place = outer;
+  if (place)
     llvm::raw_string_ostream(result.source)
         << place.getFilename().getValue() << ":" << place.getLine() << ":"
         << place.getColumn();
