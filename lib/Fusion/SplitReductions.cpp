@@ -85,9 +85,9 @@ struct SplitReductionsPass
         *kind == ReductionKind::ArgMin)
       return;
     ArrayRef<int64_t> reduceExtents = generic.getReduceExtents();
-    int64_t parts = getNumParts(isRowReduction(generic),
-                                generic.getType().getNumElements(),
-                                generic.getReductionSize());
+    int64_t parts =
+        getNumParts(isRowReduction(generic), generic.getType().getNumElements(),
+                    generic.getReductionSize());
     if (parts < 2)
       return;
     unsigned axis = getSplitAxis(reduceExtents, parts);

@@ -15,9 +15,9 @@ enum { features = 4 };
 
 // Replaced by the hash of the manifest when the program is packed.
 API const unsigned char tds_plan_sha256[32] = {
-    0xA5, 0x5A, 't', 'o', 'y', '-', 'p', 'l', 'a', 'n', '-', 'h',
-    'a',  's',  'h', '-', 'g', 'o', 'e', 's', '-', 'h', 'e', 'r',
-    'e',  '!',  '!', '!', '!', '!', 0x5A, 0xA5};
+    0xA5, 0x5A, 't', 'o', 'y', '-', 'p', 'l', 'a',  'n', '-',
+    'h',  'a',  's', 'h', '-', 'g', 'o', 'e', 's',  '-', 'h',
+    'e',  'r',  'e', '!', '!', '!', '!', '!', 0x5A, 0xA5};
 
 static float noise(int64_t seed, int64_t step, int64_t index) {
   uint64_t x = (uint64_t)seed * 0x9e3779b97f4a7c15u + (uint64_t)step;

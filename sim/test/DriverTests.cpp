@@ -33,7 +33,8 @@ const char *const text = R"(
 
 CUresult add(CUfunction f, CUstream s, CUdeviceptr p, unsigned v, unsigned n) {
   void *params[] = {&p, &v, &n};
-  return DRIVER(cuLaunchKernel)(f, (n + 63) / 64, 1, 1, 64, 1, 1, 0, s, params, nullptr);
+  return DRIVER(cuLaunchKernel)(f, (n + 63) / 64, 1, 1, 64, 1, 1, 0, s, params,
+                                nullptr);
 }
 
 TEST(Driver, DevicesAndAttributes) {
@@ -41,11 +42,14 @@ TEST(Driver, DevicesAndAttributes) {
   int n = 0, v = 0;
   ASSERT_EQ(DRIVER(cuDeviceGetCount)(&n), CUDA_SUCCESS);
   EXPECT_EQ(n, 2);
-  ASSERT_EQ(DRIVER(cuDeviceGetAttribute)(&v, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0), CUDA_SUCCESS);
+  ASSERT_EQ(DRIVER(cuDeviceGetAttribute)(
+                &v, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0),
+            CUDA_SUCCESS);
   EXPECT_EQ(v, 9);
   ASSERT_EQ(DRIVER(cuDriverGetVersion)(&v), CUDA_SUCCESS);
   EXPECT_EQ(v, 13000);
-  EXPECT_EQ(DRIVER(cuDeviceGetAttribute)(&v, CU_DEVICE_ATTRIBUTE_WARP_SIZE, 7), CUDA_ERROR_INVALID_DEVICE);
+  EXPECT_EQ(DRIVER(cuDeviceGetAttribute)(&v, CU_DEVICE_ATTRIBUTE_WARP_SIZE, 7),
+            CUDA_ERROR_INVALID_DEVICE);
   char name[64];
   ASSERT_EQ(DRIVER(cuDeviceGetName)(name, 64, 1), CUDA_SUCCESS);
   EXPECT_STREQ(name, "TDS simulated sm_90a");
@@ -67,12 +71,16 @@ TEST(Driver, MemoryInfoAndErrors) {
   char byte = 0;
   EXPECT_EQ(DRIVER(cuMemcpyHtoD)(p, &byte, 1), CUDA_ERROR_INVALID_VALUE);
   const char *s = nullptr;
-  EXPECT_EQ(DRIVER(cuGetErrorName)(CUDA_ERROR_ILLEGAL_ADDRESS, &s), CUDA_SUCCESS);
+  EXPECT_EQ(DRIVER(cuGetErrorName)(CUDA_ERROR_ILLEGAL_ADDRESS, &s),
+            CUDA_SUCCESS);
   EXPECT_STREQ(s, "CUDA_ERROR_ILLEGAL_ADDRESS");
-  EXPECT_EQ(DRIVER(cuGetErrorString)((CUresult)12345, &s), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(DRIVER(cuStreamSynchronize)((CUstream)0x1234), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(DRIVER(cuGetErrorString)((CUresult)12345, &s),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(DRIVER(cuStreamSynchronize)((CUstream)0x1234),
+            CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(DRIVER(cuEventQuery)((CUevent)0x1234), CUDA_ERROR_INVALID_HANDLE);
-  EXPECT_EQ(DRIVER(cuModuleUnload)((CUmodule)0x1234), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(DRIVER(cuModuleUnload)((CUmodule)0x1234),
+            CUDA_ERROR_INVALID_HANDLE);
 }
 
 sigjmp_buf jump;
@@ -80,7 +88,7 @@ void onSignal(int) { siglongjmp(jump, 1); }
 TEST(Driver, TheHostCannotTouchDeviceMemory) {
   Gpu gpu;
   CUdeviceptr p = gpu.alloc(64);
-  struct sigaction action {}, old {};
+  struct sigaction action{}, old{};
   action.sa_handler = onSignal;
   sigaction(SIGSEGV, &action, &old);
   volatile bool reached = false;
@@ -96,21 +104,31 @@ TEST(Driver, ModuleVariablesAndFunctions) {
   ASSERT_EQ(gpu.load(text), CUDA_SUCCESS) << gpu.log();
   CUdeviceptr p;
   size_t bytes;
-  ASSERT_EQ(DRIVER(cuModuleGetGlobal)(&p, &bytes, gpu.module, "counter"), CUDA_SUCCESS);
+  ASSERT_EQ(DRIVER(cuModuleGetGlobal)(&p, &bytes, gpu.module, "counter"),
+            CUDA_SUCCESS);
   EXPECT_EQ(bytes, 4u);
   EXPECT_EQ(gpu.download<unsigned>(p, 1)[0], 5u);
   CUfunction f;
-  EXPECT_EQ(DRIVER(cuModuleGetFunction)(&f, gpu.module, "nothing"), CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(DRIVER(cuModuleGetFunction)(&f, gpu.module, "nothing"),
+            CUDA_ERROR_NOT_FOUND);
   f = gpu.function("addTo");
   EXPECT_EQ(add(f, nullptr, p, 3, 1), CUDA_SUCCESS);
   EXPECT_EQ(gpu.download<unsigned>(p, 1)[0], 8u);
   void *params[] = {&p, &p, &p};
-  EXPECT_EQ(DRIVER(cuLaunchKernel)(f, 1, 1, 1, 2048, 1, 1, 0, nullptr, params, nullptr), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(DRIVER(cuLaunchKernel)(f, 1, 1, 1, 32, 1, 1, 60000, nullptr, params, nullptr), CUDA_ERROR_INVALID_VALUE);
-  ASSERT_EQ(DRIVER(cuFuncSetAttribute)(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 100000), CUDA_SUCCESS);
+  EXPECT_EQ(DRIVER(cuLaunchKernel)(f, 1, 1, 1, 2048, 1, 1, 0, nullptr, params,
+                                   nullptr),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(DRIVER(cuLaunchKernel)(f, 1, 1, 1, 32, 1, 1, 60000, nullptr, params,
+                                   nullptr),
+            CUDA_ERROR_INVALID_VALUE);
+  ASSERT_EQ(DRIVER(cuFuncSetAttribute)(
+                f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 100000),
+            CUDA_SUCCESS);
   unsigned v = 1, n = 1;
   void *good[] = {&p, &v, &n};
-  EXPECT_EQ(DRIVER(cuLaunchKernel)(f, 1, 1, 1, 32, 1, 1, 60000, nullptr, good, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(DRIVER(cuLaunchKernel)(f, 1, 1, 1, 32, 1, 1, 60000, nullptr, good,
+                                   nullptr),
+            CUDA_SUCCESS);
   EXPECT_EQ(DRIVER(cuCtxSynchronize)(), CUDA_SUCCESS);
 }
 
@@ -128,7 +146,8 @@ TEST(Driver, StreamsAreInOrderAndEventsOrderThem) {
     ASSERT_EQ(DRIVER(cuStreamCreate)(&b, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
     ASSERT_EQ(DRIVER(cuEventCreate)(&e, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
     std::vector<unsigned> zero(n), out(n);
-    ASSERT_EQ(DRIVER(cuMemcpyHtoDAsync)(p, zero.data(), n * 4, a), CUDA_SUCCESS);
+    ASSERT_EQ(DRIVER(cuMemcpyHtoDAsync)(p, zero.data(), n * 4, a),
+              CUDA_SUCCESS);
     // Pageable sources are taken at the call.
     zero.assign(n, 77);
     for (int i = 0; i < 5; ++i)
@@ -156,7 +175,14 @@ TEST(Driver, PinnedSourcesAreReadWhenTheCopyRuns) {
   CUdeviceptr p = gpu.alloc(4);
   static volatile bool go;
   go = false;
-  ASSERT_EQ(DRIVER(cuLaunchHostFunc)(s, [](void *) { while (!go) {} }, nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(DRIVER(cuLaunchHostFunc)(
+                s,
+                [](void *) {
+                  while (!go) {
+                  }
+                },
+                nullptr),
+            CUDA_SUCCESS);
   *(unsigned *)host = 1;
   ASSERT_EQ(DRIVER(cuMemcpyHtoDAsync)(p, host, 4, s), CUDA_SUCCESS);
   EXPECT_EQ(DRIVER(cuStreamQuery)(s), CUDA_ERROR_NOT_READY);
@@ -182,7 +208,9 @@ TEST(Driver, CapturedGraphsRunAgainWithForkAndJoin) {
     ASSERT_EQ(DRIVER(cuStreamCreate)(&b, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
     ASSERT_EQ(DRIVER(cuEventCreate)(&fork, 0), CUDA_SUCCESS);
     ASSERT_EQ(DRIVER(cuEventCreate)(&join, 0), CUDA_SUCCESS);
-    ASSERT_EQ(DRIVER(cuStreamBeginCapture)(a, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), CUDA_SUCCESS);
+    ASSERT_EQ(
+        DRIVER(cuStreamBeginCapture)(a, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+        CUDA_SUCCESS);
     ASSERT_EQ(DRIVER(cuMemsetD32Async)(p, 10, n, a), CUDA_SUCCESS);
     ASSERT_EQ(DRIVER(cuEventRecord)(fork, a), CUDA_SUCCESS);
     ASSERT_EQ(DRIVER(cuStreamWaitEvent)(b, fork, 0), CUDA_SUCCESS);
@@ -197,19 +225,26 @@ TEST(Driver, CapturedGraphsRunAgainWithForkAndJoin) {
     ASSERT_EQ(DRIVER(cuGraphGetNodes)(graph, nullptr, &count), CUDA_SUCCESS);
     EXPECT_EQ(count, 4u);
     CUgraphExec exec;
-    auto instantiate = (CUresult(*)(CUgraphExec *, CUgraph, unsigned long long))driverFunction("cuGraphInstantiate");
+    auto instantiate =
+        (CUresult (*)(CUgraphExec *, CUgraph,
+                      unsigned long long))driverFunction("cuGraphInstantiate");
     ASSERT_EQ(instantiate(&exec, graph, 0), CUDA_SUCCESS);
     for (int i = 0; i < 3; ++i) {
       ASSERT_EQ(DRIVER(cuGraphLaunch)(exec, a), CUDA_SUCCESS);
       ASSERT_EQ(DRIVER(cuStreamSynchronize)(a), CUDA_SUCCESS);
-      EXPECT_EQ(gpu.download<unsigned>(q, n), std::vector<unsigned>(n, 16)) << schedule;
+      EXPECT_EQ(gpu.download<unsigned>(q, n), std::vector<unsigned>(n, 16))
+          << schedule;
     }
     EXPECT_EQ(DRIVER(cuGraphExecDestroy)(exec), CUDA_SUCCESS);
     EXPECT_EQ(DRIVER(cuGraphDestroy)(graph), CUDA_SUCCESS);
     // A capture that never joins is an error, and synchronising inside one too.
-    ASSERT_EQ(DRIVER(cuStreamBeginCapture)(a, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), CUDA_SUCCESS);
-    EXPECT_EQ(DRIVER(cuStreamSynchronize)(a), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    EXPECT_EQ(DRIVER(cuStreamEndCapture)(a, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    ASSERT_EQ(
+        DRIVER(cuStreamBeginCapture)(a, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+        CUDA_SUCCESS);
+    EXPECT_EQ(DRIVER(cuStreamSynchronize)(a),
+              CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    EXPECT_EQ(DRIVER(cuStreamEndCapture)(a, &graph),
+              CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
   }
 }
 
@@ -237,24 +272,39 @@ TEST(Driver, TextThatIsWrongIsRefusedWithItsLine) {
     const char *head = ".version 7.0\n.target sm_70\n.address_size 64\n";
   };
   const Row rows[] = {
-      {".visible .entry k()\n{\n  frobnicate.u32;\n}", "line 6: error: unknown instruction 'frobnicate.u32'"},
-      {".visible .entry k()\n{\n .reg .b32 %r<3>;\n add.s32.wrong %r1, %r2, %r2;\n}", "line 7: error: unknown instruction 'add.s32.wrong'"},
-      {".visible .entry k()\n{\n .reg .b32 %r<3>;\n add.s32 %r1, %r2;\n}", "takes 3 operands, not 2"},
-      {".visible .entry k()\n{\n .reg .f32 %f<3>;\n add.s32 %f1, %f2, %f2;\n}", "does not fit"},
-      {".visible .entry k()\n{\n .reg .b64 %r<3>;\n add.s32 %r1, %r2, %r2;\n}", "does not fit"},
-      {".visible .entry k()\n{\n add.s32 %r1, %r2, %r2;\n}", "unknown register '%r1'"},
+      {".visible .entry k()\n{\n  frobnicate.u32;\n}",
+       "line 6: error: unknown instruction 'frobnicate.u32'"},
+      {".visible .entry k()\n{\n .reg .b32 %r<3>;\n add.s32.wrong %r1, %r2, "
+       "%r2;\n}",
+       "line 7: error: unknown instruction 'add.s32.wrong'"},
+      {".visible .entry k()\n{\n .reg .b32 %r<3>;\n add.s32 %r1, %r2;\n}",
+       "takes 3 operands, not 2"},
+      {".visible .entry k()\n{\n .reg .f32 %f<3>;\n add.s32 %f1, %f2, %f2;\n}",
+       "does not fit"},
+      {".visible .entry k()\n{\n .reg .b64 %r<3>;\n add.s32 %r1, %r2, %r2;\n}",
+       "does not fit"},
+      {".visible .entry k()\n{\n add.s32 %r1, %r2, %r2;\n}",
+       "unknown register '%r1'"},
       {".visible .entry k()\n{\n bra NOWHERE;\n}", "unknown label 'NOWHERE'"},
       {".visible .entry k()\n{\n bra L;\n", "is never closed"},
-      {".visible .entry k()\n{\n .reg .b16 %h<3>;\n fma.rn.bf16 %h0, %h1, %h1, %h2;\n}", "needs sm_80"},
-      {".visible .entry k()\n{\n .reg .b32 %r<3>;\n redux.sync.add.u32 %r0, %r1, -1;\n}", "needs sm_80"},
-      {"", "needs PTX ISA", CUDA_ERROR_INVALID_PTX, ".version 6.0\n.target sm_80\n.address_size 64\n"},
-      {"", "takes up to 9.0", CUDA_ERROR_UNSUPPORTED_PTX_VERSION, ".version 9.9\n.target sm_80\n"},
-      {"", "the device is sm_90a", CUDA_ERROR_NO_BINARY_FOR_GPU, ".version 8.7\n.target sm_100\n"},
+      {".visible .entry k()\n{\n .reg .b16 %h<3>;\n fma.rn.bf16 %h0, %h1, %h1, "
+       "%h2;\n}",
+       "needs sm_80"},
+      {".visible .entry k()\n{\n .reg .b32 %r<3>;\n redux.sync.add.u32 %r0, "
+       "%r1, -1;\n}",
+       "needs sm_80"},
+      {"", "needs PTX ISA", CUDA_ERROR_INVALID_PTX,
+       ".version 6.0\n.target sm_80\n.address_size 64\n"},
+      {"", "takes up to 9.0", CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
+       ".version 9.9\n.target sm_80\n"},
+      {"", "the device is sm_90a", CUDA_ERROR_NO_BINARY_FOR_GPU,
+       ".version 8.7\n.target sm_100\n"},
   };
   for (const Row &r : rows) {
     Gpu gpu;
     EXPECT_EQ(gpu.load(std::string(r.head) + r.body), r.code) << r.body;
-    EXPECT_NE(gpu.log().find(r.message), std::string::npos) << gpu.log() << "\nwanted " << r.message;
+    EXPECT_NE(gpu.log().find(r.message), std::string::npos)
+        << gpu.log() << "\nwanted " << r.message;
   }
 }
 
@@ -262,16 +312,31 @@ TEST(Driver, TextThatIsWrongIsRefusedWithItsLine) {
 
 TEST(Hostile, OddTexts) {
   std::vector<std::string> texts = {
-      "", "\n\n", ".version", ".version 8.0", "/* never closed", "\xff\xfe\x01\x02",
-      ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k() {" + std::string(100000, '{'),
-      ".version 8.0\n.target sm_90a\n.address_size 64\n.global .b32 x = " + std::string(100000, '(') + "1;",
-      ".version 8.0\n.target sm_90a\n.address_size 64\n.global .b8 x[4294967296000];",
-      ".version 8.0\n.target sm_90a\n.address_size 64\n.global .b8 x[4294967296];",
-      ".version 8.0\n.target sm_90a\n.address_size 64\n.shared .b8 x[4000000000];",
-      ".version 8.0\n.target sm_90a\n.address_size 64\n.entry k() { .reg .b32 %r<4000000000>; }",
-      ".version 8.0\n.target sm_90a\n.address_size 64\n.entry k() { .local .b8 x[4000000000]; }",
-      ".version 8.0\n.target sm_90a\n.address_size 64\n.entry k() { .reg .b32 %r<2>; mov.b32 %r1, {" + std::string(5000, '{') + "}; }",
-      std::string(10 << 20, 'a'), ".version 8.0\n.target sm_90a\n// " + std::string(10 << 20, 'x')};
+      "",
+      "\n\n",
+      ".version",
+      ".version 8.0",
+      "/* never closed",
+      "\xff\xfe\x01\x02",
+      ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k() {" +
+          std::string(100000, '{'),
+      ".version 8.0\n.target sm_90a\n.address_size 64\n.global .b32 x = " +
+          std::string(100000, '(') + "1;",
+      ".version 8.0\n.target sm_90a\n.address_size 64\n.global .b8 "
+      "x[4294967296000];",
+      ".version 8.0\n.target sm_90a\n.address_size 64\n.global .b8 "
+      "x[4294967296];",
+      ".version 8.0\n.target sm_90a\n.address_size 64\n.shared .b8 "
+      "x[4000000000];",
+      ".version 8.0\n.target sm_90a\n.address_size 64\n.entry k() { .reg .b32 "
+      "%r<4000000000>; }",
+      ".version 8.0\n.target sm_90a\n.address_size 64\n.entry k() { .local .b8 "
+      "x[4000000000]; }",
+      ".version 8.0\n.target sm_90a\n.address_size 64\n.entry k() { .reg .b32 "
+      "%r<2>; mov.b32 %r1, {" +
+          std::string(5000, '{') + "}; }",
+      std::string(10 << 20, 'a'),
+      ".version 8.0\n.target sm_90a\n// " + std::string(10 << 20, 'x')};
   Gpu gpu;
   for (const std::string &t : texts) {
     CUresult r = gpu.load(t);
@@ -286,7 +351,8 @@ TEST(Hostile, TruncatedAndMutatedTexts) {
   Gpu gpu;
   Random g(21);
   size_t refused = 0, tries = 0;
-  for (const char *file : {"saxpy.ptx", "reduce.ptx", "functions.ptx", "mmagemm.ptx"}) {
+  for (const char *file :
+       {"saxpy.ptx", "reduce.ptx", "functions.ptx", "mmagemm.ptx"}) {
     std::string whole = readKernelFile(file);
     for (int i = 0; i < 150; ++i) {
       std::string t = whole;
@@ -296,10 +362,18 @@ TEST(Hostile, TruncatedAndMutatedTexts) {
         for (unsigned k = 0; k < 1 + g.next() % 4; ++k) {
           size_t at = g.next() % t.size();
           switch (g.next() % 4) {
-          case 0: t[at] = (char)(g.next() % 255 + 1); break;
-          case 1: t.erase(at, g.next() % 9); break;
-          case 2: t.insert(at, t.substr(g.next() % t.size(), g.next() % 30)); break;
-          default: t[at] = "{}[]();,.%@0-"[g.next() % 13]; break;
+          case 0:
+            t[at] = (char)(g.next() % 255 + 1);
+            break;
+          case 1:
+            t.erase(at, g.next() % 9);
+            break;
+          case 2:
+            t.insert(at, t.substr(g.next() % t.size(), g.next() % 30));
+            break;
+          default:
+            t[at] = "{}[]();,.%@0-"[g.next() % 13];
+            break;
           }
         }
       }
@@ -314,8 +388,8 @@ TEST(Hostile, TruncatedAndMutatedTexts) {
   EXPECT_GT(refused, tries / 4);
 }
 
-// What loads is also run: whatever a mutated kernel does, it ends in a report or
-// a result.
+// What loads is also run: whatever a mutated kernel does, it ends in a report
+// or a result.
 TEST(Hostile, MutatedKernelsRun) {
   Random g(33);
   std::string whole = readKernelFile("saxpy.ptx");
@@ -339,7 +413,8 @@ TEST(Hostile, MutatedKernelsRun) {
     ++ran;
     float a = 2;
     int n = 500;
-    CUdeviceptr x = gpu.upload(std::vector<float>(512, 1)), y = gpu.upload(std::vector<float>(512, 1));
+    CUdeviceptr x = gpu.upload(std::vector<float>(512, 1)),
+                y = gpu.upload(std::vector<float>(512, 1));
     void *params[] = {&a, &x, &y, &n};
     DRIVER(cuLaunchKernel)(f, 2, 1, 1, 64, 1, 1, 0, nullptr, params, nullptr);
     DRIVER(cuCtxSynchronize)();

@@ -143,10 +143,11 @@ TEST(Faults, UseAfterFree) {
   Gpu gpu;
   gpu.loadFile("vadd.ptx");
   int n = 64;
-  CUdeviceptr A = gpu.upload(std::vector<float>(n, 1)), B = gpu.upload(std::vector<float>(n, 1)),
-              C = gpu.alloc(n * 4);
+  CUdeviceptr A = gpu.upload(std::vector<float>(n, 1)),
+              B = gpu.upload(std::vector<float>(n, 1)), C = gpu.alloc(n * 4);
   ASSERT_EQ(DRIVER(cuMemFree)(B), CUDA_SUCCESS);
-  EXPECT_EQ(gpu.launch("vadd", 1, 64, 0, A, B, C, n), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(gpu.launch("vadd", 1, 64, 0, A, B, C, n),
+            CUDA_ERROR_ILLEGAL_ADDRESS);
   ASSERT_EQ(gpu.reports().size(), 1u);
   EXPECT_STREQ(gpu.reports()[0].kind, "out-of-bounds");
   // The error sticks to the context.

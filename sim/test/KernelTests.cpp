@@ -409,8 +409,7 @@ TEST(Kernels, RingOfMbarriers) {
   EXPECT_NE(run(gpu, "ringWrong"), CUDA_SUCCESS);
   auto reports = gpu.reports();
   ASSERT_EQ(reports.size(), 1u);
-  EXPECT_NE(std::string("deadlock step-limit")
-                .find(reports[0].kind),
+  EXPECT_NE(std::string("deadlock step-limit").find(reports[0].kind),
             std::string::npos)
       << reports[0].text;
 }

@@ -58,8 +58,8 @@ mlir::Value cloneBodyAt(mlir::OpBuilder &builder, tds::GenericOp generic,
 void simplifyBody(mlir::Block *block);
 
 /// Merges equal operations of `block`, bodies included, and drops those without
-/// a use. What a body reads counts in the hash, unlike in MLIR's own pass, which
-/// takes quadratic time on the many alike bodies of equal layers.
+/// a use. What a body reads counts in the hash, unlike in MLIR's own pass,
+/// which takes quadratic time on the many alike bodies of equal layers.
 void mergeEqualOps(mlir::Block &block);
 
 /// Brings scalar constants of `block`, which stand there after folding, into

@@ -25,9 +25,11 @@ ParseResult GradientOp::parse(OpAsmParser &parser, OperationState &result) {
   Type lossType;
   SmallVector<Type> wrtTypes;
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseOperand(loss) || parser.parseKeyword("wrt") || parser.parseOperandList(wrt) ||
-      parser.parseOptionalAttrDict(result.attributes) || parser.parseColonType(lossType) ||
-      parser.parseKeyword("wrt") || parser.parseTypeList(wrtTypes) ||
+  if (parser.parseOperand(loss) || parser.parseKeyword("wrt") ||
+      parser.parseOperandList(wrt) ||
+      parser.parseOptionalAttrDict(result.attributes) ||
+      parser.parseColonType(lossType) || parser.parseKeyword("wrt") ||
+      parser.parseTypeList(wrtTypes) ||
       parser.resolveOperand(loss, lossType, result.operands) ||
       parser.resolveOperands(wrt, wrtTypes, loc, result.operands))
     return failure();
@@ -43,7 +45,8 @@ void GradientOp::print(OpAsmPrinter &printer) {
 
 LogicalResult GradientOp::verify() {
   if (getWrt().getTypes() != getGradients().getTypes())
-    return emitOpError("gives types that differ from those of its variables (gradient_c2)");
+    return emitOpError(
+        "gives types that differ from those of its variables (gradient_c2)");
   return success();
 }
 
@@ -63,13 +66,18 @@ LogicalResult KernelOp::verify() {
     contracts += isa<ContractOp>(op);
     scatters += isa<ScatterOp>(op);
     if (!isa<GenericOp, ContractOp, ScatterOp, ConstantOp>(op))
-      return emitOpError("holds ") << op.getName() << ", expected generics, contracts, scatters and constants (kernel_c1)";
+      return emitOpError("holds ") << op.getName()
+                                   << ", expected generics, contracts, "
+                                      "scatters and constants (kernel_c1)";
   }
   StringRef kind = getKind();
-  if (kind != "loop" && kind != "row" && kind != "contract" && kind != "scatter")
+  if (kind != "loop" && kind != "row" && kind != "contract" &&
+      kind != "scatter")
     return emitOpError("has the unknown kind '") << kind << "' (kernel_c1)";
-  if (contracts != (kind == "contract" ? 1u : 0u) || scatters != (kind == "scatter" ? 1u : 0u))
-    return emitOpError("of kind '") << kind << "' holds " << contracts << " contracts and " << scatters
-                                    << " scatters (kernel_c1)";
+  if (contracts != (kind == "contract" ? 1u : 0u) ||
+      scatters != (kind == "scatter" ? 1u : 0u))
+    return emitOpError("of kind '")
+           << kind << "' holds " << contracts << " contracts and " << scatters
+           << " scatters (kernel_c1)";
   return success();
 }

@@ -1,4 +1,5 @@
-//===- TDSDialect.cpp - registration and attribute checks of the tds dialect -*- C++ -*-===//
+//===- TDSDialect.cpp - registration and attribute checks of the tds dialect -*-
+// C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -24,8 +25,12 @@ namespace {
 /// Every operation of the dialect is pure, so calls may be inlined anywhere.
 struct TDSInlinerInterface : public DialectInlinerInterface {
   using DialectInlinerInterface::DialectInlinerInterface;
-  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final { return true; }
-  bool isLegalToInline(Region *, Region *, bool, IRMapping &) const final { return true; }
+  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+  bool isLegalToInline(Region *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
 };
 
 /// Constants of a body stay in it: outside of bodies there are no scalars.
@@ -45,39 +50,54 @@ void TDSDialect::initialize() {
   addInterfaces<TDSInlinerInterface, TDSFoldInterface>();
 }
 
-Operation *TDSDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
+Operation *TDSDialect::materializeConstant(OpBuilder &builder, Attribute value,
+                                           Type type, Location loc) {
   auto typed = dyn_cast<TypedAttr>(value);
   if (!typed || typed.getType() != type)
     return nullptr;
   return ConstantOp::create(builder, loc, typed);
 }
 
-/// The flags of an entry: a text and a place in the source for each element of its last result.
+/// The flags of an entry: a text and a place in the source for each element of
+/// its last result.
 static LogicalResult verifyFlags(func::FuncOp function, Attribute value) {
   auto flags = dyn_cast<ArrayAttr>(value);
   bool isList = flags && llvm::all_of(flags, [](Attribute flag) {
                   auto entry = dyn_cast<DictionaryAttr>(flag);
-                  return entry && entry.getAs<StringAttr>("text") && entry.getAs<StringAttr>("source");
+                  return entry && entry.getAs<StringAttr>("text") &&
+                         entry.getAs<StringAttr>("source");
                 });
   if (!isList)
-    return function.emitOpError("attribute 'tds.flags' must be a list of {text, source}");
+    return function.emitOpError(
+        "attribute 'tds.flags' must be a list of {text, source}");
   unsigned last = function.getNumResults() - 1;
-  auto name = function.getNumResults() ? function.getResultAttrOfType<StringAttr>(last, attr::kResult) : StringAttr();
-  auto type = function.getNumResults() ? dyn_cast<RankedTensorType>(function.getResultTypes()[last]) : RankedTensorType();
+  auto name =
+      function.getNumResults()
+          ? function.getResultAttrOfType<StringAttr>(last, attr::kResult)
+          : StringAttr();
+  auto type = function.getNumResults()
+                  ? dyn_cast<RankedTensorType>(function.getResultTypes()[last])
+                  : RankedTensorType();
   int64_t count = flags.size();
-  if (!name || name != attr::kFlags || !type || type.getShape() != ArrayRef(count) || !type.getElementType().isInteger(32))
-    return function.emitOpError("has ") << count << " flags, expected a last result 'tds.flags' of type tensor<" << count
-                                        << "xi32>";
+  if (!name || name != attr::kFlags || !type ||
+      type.getShape() != ArrayRef(count) ||
+      !type.getElementType().isInteger(32))
+    return function.emitOpError("has ")
+           << count
+           << " flags, expected a last result 'tds.flags' of type tensor<"
+           << count << "xi32>";
   return success();
 }
 
-LogicalResult TDSDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+LogicalResult TDSDialect::verifyOperationAttribute(Operation *op,
+                                                   NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name != attr::kEntry && name != attr::kVjp && name != attr::kFlags)
     return success();
   auto function = dyn_cast<func::FuncOp>(op);
   if (!function)
-    return op->emitOpError() << "attribute '" << name << "' belongs on a func.func";
+    return op->emitOpError()
+           << "attribute '" << name << "' belongs on a func.func";
   if (name == attr::kVjp) {
     if (!isa<FlatSymbolRefAttr>(attribute.getValue()))
       return op->emitOpError() << "attribute 'tds.vjp' must name a function";
@@ -87,35 +107,46 @@ LogicalResult TDSDialect::verifyOperationAttribute(Operation *op, NamedAttribute
     return verifyFlags(function, attribute.getValue());
   auto kind = dyn_cast<StringAttr>(attribute.getValue());
   if (!kind || (kind != "step" && kind != "function" && kind != "init"))
-    return op->emitOpError() << "attribute 'tds.entry' must be \"step\", \"function\" or \"init\"";
-  auto checkEach = [&](unsigned count, auto getAttr, StringRef what, StringRef nameAttr) -> LogicalResult {
+    return op->emitOpError() << "attribute 'tds.entry' must be \"step\", "
+                                "\"function\" or \"init\"";
+  auto checkEach = [&](unsigned count, auto getAttr, StringRef what,
+                       StringRef nameAttr) -> LogicalResult {
     for (unsigned i = 0; i < count; ++i)
       if (!getAttr(i, attr::kVariable) && !getAttr(i, nameAttr))
-        return op->emitOpError() << what << " " << i << " of an entry needs '" << nameAttr << "' or 'tds.variable'";
+        return op->emitOpError() << what << " " << i << " of an entry needs '"
+                                 << nameAttr << "' or 'tds.variable'";
     return success();
   };
   if (failed(checkEach(
-          function.getNumArguments(), [&](unsigned i, StringRef n) { return function.getArgAttr(i, n); }, "argument",
-          attr::kInput)))
+          function.getNumArguments(),
+          [&](unsigned i, StringRef n) { return function.getArgAttr(i, n); },
+          "argument", attr::kInput)))
     return failure();
   return checkEach(
-      function.getNumResults(), [&](unsigned i, StringRef n) { return function.getResultAttr(i, n); }, "result",
-      attr::kResult);
+      function.getNumResults(),
+      [&](unsigned i, StringRef n) { return function.getResultAttr(i, n); },
+      "result", attr::kResult);
 }
 
 /// Checks an attribute of an argument or a result of type `type`.
-static LogicalResult verifyBoundaryAttribute(Operation *op, NamedAttribute attribute, Type type, StringRef what) {
+static LogicalResult verifyBoundaryAttribute(Operation *op,
+                                             NamedAttribute attribute,
+                                             Type type, StringRef what) {
   StringRef name = attribute.getName();
   if (name == attr::kVariable) {
     auto symbol = dyn_cast<FlatSymbolRefAttr>(attribute.getValue());
     if (!symbol)
-      return op->emitOpError() << "attribute 'tds.variable' must name a tds.variable";
-    auto variable = SymbolTable::lookupNearestSymbolFrom<VariableOp>(op, symbol);
+      return op->emitOpError()
+             << "attribute 'tds.variable' must name a tds.variable";
+    auto variable =
+        SymbolTable::lookupNearestSymbolFrom<VariableOp>(op, symbol);
     if (!variable)
-      return op->emitOpError() << "'tds.variable' names " << symbol << ", which is not a tds.variable";
+      return op->emitOpError() << "'tds.variable' names " << symbol
+                               << ", which is not a tds.variable";
     if (variable.getType() != type)
-      return op->emitOpError() << what << " has type " << type << ", its variable " << symbol << " has type "
-                               << variable.getType();
+      return op->emitOpError()
+             << what << " has type " << type << ", its variable " << symbol
+             << " has type " << variable.getType();
     return success();
   }
   if (name == attr::kInput || name == attr::kResult || name == attr::kRole) {
@@ -128,16 +159,23 @@ static LogicalResult verifyBoundaryAttribute(Operation *op, NamedAttribute attri
   return op->emitOpError() << "unknown attribute '" << name << "'";
 }
 
-LogicalResult TDSDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned argument, NamedAttribute attribute) {
+LogicalResult TDSDialect::verifyRegionArgAttribute(Operation *op, unsigned,
+                                                   unsigned argument,
+                                                   NamedAttribute attribute) {
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function)
-    return op->emitOpError() << "attribute '" << attribute.getName() << "' belongs on an argument of a function";
-  return verifyBoundaryAttribute(op, attribute, function.getArgumentTypes()[argument], "argument");
+    return op->emitOpError() << "attribute '" << attribute.getName()
+                             << "' belongs on an argument of a function";
+  return verifyBoundaryAttribute(
+      op, attribute, function.getArgumentTypes()[argument], "argument");
 }
 
-LogicalResult TDSDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned result, NamedAttribute attribute) {
+LogicalResult TDSDialect::verifyRegionResultAttribute(
+    Operation *op, unsigned, unsigned result, NamedAttribute attribute) {
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function)
-    return op->emitOpError() << "attribute '" << attribute.getName() << "' belongs on a result of a function";
-  return verifyBoundaryAttribute(op, attribute, function.getResultTypes()[result], "result");
+    return op->emitOpError() << "attribute '" << attribute.getName()
+                             << "' belongs on a result of a function";
+  return verifyBoundaryAttribute(op, attribute,
+                                 function.getResultTypes()[result], "result");
 }

@@ -31,7 +31,9 @@ Type tds::getAccumulatorType(Type element) {
   return element;
 }
 
-bool tds::isUnsigned(Type element) { return element.isUnsignedInteger() || element.isInteger(1); }
+bool tds::isUnsigned(Type element) {
+  return element.isUnsignedInteger() || element.isInteger(1);
+}
 
 StringRef tds::getElementName(Type element) {
   if (element.isInteger(1))
@@ -67,7 +69,8 @@ std::optional<AffineExpr> tds::getAffineIndex(Value index, ValueRange dims) {
       return getAffineDimExpr(position, index.getContext());
   Operation *op = index.getDefiningOp();
   if (auto constant = dyn_cast_or_null<ConstantOp>(op))
-    return getAffineConstantExpr(cast<IntegerAttr>(constant.getValue()).getInt(), index.getContext());
+    return getAffineConstantExpr(
+        cast<IntegerAttr>(constant.getValue()).getInt(), index.getContext());
   auto apply = dyn_cast_or_null<ApplyOp>(op);
   if (!apply)
     return std::nullopt;

@@ -14,7 +14,7 @@
 
 #include "KernelEmitter.h"
 
-#include "tdsl/Target/Common/ContractLayout.h"
+#include "tdsl/Target/Common/ContractShape.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -22,8 +22,8 @@
 using namespace mlir;
 using namespace tdsl;
 using namespace tdsl::gpu;
-using target::ContractAxis;
-using target::ContractLayout;
+using target::ContractShape;
+using ContractAxis = target::ContractShape::Axis;
 using target::LaneIndex;
 
 namespace {
@@ -32,9 +32,14 @@ enum class Side { Lhs, Rhs, Result };
 } // namespace
 
 static int64_t getStride(const ContractAxis &axis, Side side) {
-  return side == Side::Lhs   ? axis.lhs
-         : side == Side::Rhs ? axis.rhs
-                             : axis.result;
+  return side == Side::Lhs ? axis.lhs : side == Side::Rhs ? axis.rhs : axis.out;
+}
+
+static int64_t getExtent(ArrayRef<ContractAxis> group) {
+  int64_t extent = 1;
+  for (const ContractAxis &axis : group)
+    extent *= axis.extent;
+  return extent;
 }
 
 /// Where point `index` of a group of axes lies in a tensor, in elements.
@@ -58,10 +63,9 @@ static bool isContiguous(ArrayRef<ContractAxis> group, Side side) {
 
 void KernelEmitter::emitContract() {
   tds::ContractOp op = *kernel.getBlock()->getOps<tds::ContractOp>().begin();
-  ContractLayout layout = target::getContractLayout(op);
-  int64_t sizeM = ContractLayout::getExtent(layout.m),
-          sizeN = ContractLayout::getExtent(layout.n);
-  int64_t sizeK = ContractLayout::getExtent(layout.k);
+  ContractShape layout = ContractShape::get(op);
+  int64_t sizeM = getExtent(layout.m), sizeN = getExtent(layout.n);
+  int64_t sizeK = getExtent(layout.k);
   int64_t tileM = getInt("tile_m"), tileN = getInt("tile_n"),
           tileK = getInt("tile_k");
   int64_t threadM = getInt("thread_m"), threadN = getInt("thread_n");
@@ -147,9 +151,9 @@ void KernelEmitter::emitContract() {
       lanes.i64(0), lanes.i64(sizeK), tileK, sums,
       [&](Value firstK, ValueRange carried) {
         barrier(); // the tile before has been read
-        stage(op.getLhs(), Side::Lhs, layout.m, sizeM, firstM, tileM, pitchM,
+        stage(layout.lhs(op), Side::Lhs, layout.m, sizeM, firstM, tileM, pitchM,
               lhsTile, firstK);
-        stage(op.getRhs(), Side::Rhs, layout.n, sizeN, firstN, tileN, pitchN,
+        stage(layout.rhs(op), Side::Rhs, layout.n, sizeN, firstN, tileN, pitchN,
               rhsTile, firstK);
         barrier();
         // Past the end of k both tiles hold zeros, and adding 0 * 0 could still

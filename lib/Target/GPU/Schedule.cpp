@@ -7,14 +7,14 @@
 
 #include "tdsl/Target/GPU/GPUTarget.h"
 
-#include "tdsl/Target/Common/ContractLayout.h"
+#include "tdsl/Target/Common/ContractShape.h"
 #include "tdsl/Target/Common/LaneBuilder.h"
 
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
 using namespace tdsl;
-using target::ContractLayout;
+using target::ContractShape;
 
 /// Bytes of the widest memory access of a thread.
 static constexpr int64_t kAccessBytes = 16;
@@ -27,6 +27,13 @@ static int64_t product(ArrayRef<int64_t> extents) {
   for (int64_t extent : extents)
     size *= extent;
   return size;
+}
+
+static int64_t getExtent(ArrayRef<ContractShape::Axis> group) {
+  int64_t extent = 1;
+  for (const ContractShape::Axis &axis : group)
+    extent *= axis.extent;
+  return extent;
 }
 
 /// The most consecutive points along an innermost axis of `extent` that a
@@ -151,10 +158,9 @@ static DictionaryAttr scheduleRow(tds::KernelOp kernel) {
 static DictionaryAttr scheduleContract(tds::KernelOp kernel) {
   ScheduleBuilder schedule(kernel.getContext());
   tds::ContractOp op = *kernel.getBlock()->getOps<tds::ContractOp>().begin();
-  ContractLayout layout = target::getContractLayout(op);
-  int64_t m = ContractLayout::getExtent(layout.m),
-          n = ContractLayout::getExtent(layout.n);
-  int64_t batch = ContractLayout::getExtent(layout.batch);
+  ContractShape layout = ContractShape::get(op);
+  int64_t m = getExtent(layout.m), n = getExtent(layout.n);
+  int64_t batch = getExtent(layout.batch);
   // Large tiles reuse more, small ones give more blocks: take the large one
   // where it still gives a block to most processors of a GPU.
   bool isLarge =

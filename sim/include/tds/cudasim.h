@@ -27,7 +27,7 @@ typedef struct TdsSimReport {
   unsigned block[3];   /**< index of the block */
   unsigned thread[3];  /**< index of the thread, where hasThread is not 0 */
   int hasThread;
-  unsigned line;       /**< line of the PTX text, 0 if unknown */
+  unsigned line; /**< line of the PTX text, 0 if unknown */
 } TdsSimReport;
 
 /** Number of reports since the start or the last tdsSimClearReports(). */

@@ -116,7 +116,7 @@ struct Code {
   std::vector<SpecialSlot> specials;
   std::vector<ParamSlot> params, rets;
   u32 paramBytes = 0;
-  u32 localBytes = 0; // per thread
+  u32 localBytes = 0;  // per thread
   u32 sharedBytes = 0; // static, of an entry and all that it calls
   u32 reqThreads[3] = {0, 0, 0}, maxThreads = 0;
   u32 line = 0;

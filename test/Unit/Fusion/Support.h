@@ -1,5 +1,5 @@
 //===- Support.h - modules, pipelines and values for the tests of fusion and
-//planning -*- C++ -*-===//
+// planning -*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,4 +1,5 @@
-//===- use_header.cpp - trains the regression through its header -*- C++ -*-===//
+//===- use_header.cpp - trains the regression through its header -*- C++
+//-*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "regression.h"
@@ -26,11 +27,13 @@ int main(int, char **argv) {
   std::printf("loss after 400 steps %g\n", loss);
   tds::Tensor w = model.module.read("w"), b = model.module.read("b");
   const float *k = w.as<float>();
-  std::printf("w %.3f %.3f %.3f %.3f b %.3f\n", k[0], k[1], k[2], k[3], b.as<float>()[0]);
+  std::printf("w %.3f %.3f %.3f %.3f b %.3f\n", k[0], k[1], k[2], k[3],
+              b.as<float>()[0]);
   x.assign(x.size(), 0);
   x[4] = 1; // the second row
   tds::Tensor result = model.predict(x.data()).result;
-  std::printf("predicts %.3f %.3f\n", result.as<float>()[0], result.as<float>()[1]);
+  std::printf("predicts %.3f %.3f\n", result.as<float>()[0],
+              result.as<float>()[1]);
   try {
     regression::Model::load("nowhere.so", cpu);
   } catch (const tds::Error &error) {

@@ -22,10 +22,12 @@
 
 namespace tdsl::tds {
 
-/// Marks the operations on elements: one meaning for scalars and, element by element, for tensors. Their tensor form has only
-/// operands of one shape, the result's.
+/// Marks the operations on elements: one meaning for scalars and, element by
+/// element, for tensors. Their tensor form has only operands of one shape, the
+/// result's.
 template <typename ConcreteType>
-class ElementwiseOp : public mlir::OpTrait::TraitBase<ConcreteType, ElementwiseOp> {};
+class ElementwiseOp
+    : public mlir::OpTrait::TraitBase<ConcreteType, ElementwiseOp> {};
 
 /// The element type of a tensor, or the type itself for a scalar.
 mlir::Type getElementType(mlir::Type type);
@@ -33,7 +35,8 @@ mlir::Type getElementType(mlir::Type type);
 /// `type` (scalar or tensor) with another element type.
 mlir::Type withElementType(mlir::Type type, mlir::Type element);
 
-/// The type that sums and products of `element` accumulate in: f32 for f16 and bf16, i32 for i8, u8 and i1, else the type itself.
+/// The type that sums and products of `element` accumulate in: f32 for f16 and
+/// bf16, i32 for i8, u8 and i1, else the type itself.
 mlir::Type getAccumulatorType(mlir::Type element);
 
 /// Whether integers of this type are read as unsigned numbers (ui8 and i1).
@@ -45,9 +48,11 @@ llvm::StringRef getElementName(mlir::Type element);
 /// Size in bytes of one element in memory (1 for i1).
 int64_t getElementBytes(mlir::Type element);
 
-/// `index`, a value of type index in a body, as an affine expression of the `dims` (the block arguments of the body, in order), or nothing where
-/// it depends on anything else, as in a gather.
-std::optional<mlir::AffineExpr> getAffineIndex(mlir::Value index, mlir::ValueRange dims);
+/// `index`, a value of type index in a body, as an affine expression of the
+/// `dims` (the block arguments of the body, in order), or nothing where it
+/// depends on anything else, as in a gather.
+std::optional<mlir::AffineExpr> getAffineIndex(mlir::Value index,
+                                               mlir::ValueRange dims);
 
 } // namespace tdsl::tds
 
@@ -58,10 +63,12 @@ std::optional<mlir::AffineExpr> getAffineIndex(mlir::Value index, mlir::ValueRan
 
 namespace tdsl::tds {
 
-/// The least and the greatest value of an integer or index of a body, where they are known.
+/// The least and the greatest value of an integer or index of a body, where
+/// they are known.
 std::optional<std::pair<int64_t, int64_t>> getIndexRange(mlir::Value index);
 
-/// Whether no index of a read can be out of range. A guard that never acts is dropped by canonicalisation.
+/// Whether no index of a read can be out of range. A guard that never acts is
+/// dropped by canonicalisation.
 bool isProvablyInside(ReadOp read);
 
 } // namespace tdsl::tds
