@@ -193,6 +193,10 @@ bool KernelGroups::makeAdjacent(unsigned first, unsigned second) {
   return true;
 }
 
+/// Operations of one kernel. More gain nothing, and the work on a kernel grows
+/// with the square of its operations.
+static constexpr size_t maxMembers = 128;
+
 bool KernelGroups::tryJoin(unsigned lhs, unsigned rhs) {
   if (lhs == rhs || groups[lhs].isOpaque || groups[rhs].isOpaque)
     return false;
@@ -202,6 +206,8 @@ bool KernelGroups::tryJoin(unsigned lhs, unsigned rhs) {
     return false;
   if (shape->kind == KernelKind::Row &&
       (groups[lhs].isUpdate || groups[rhs].isUpdate))
+    return false;
+  if (groups[lhs].members.size() + groups[rhs].members.size() > maxMembers)
     return false;
   SmallVector<unsigned> members(groups[lhs].members);
   llvm::append_range(members, groups[rhs].members);
