@@ -381,7 +381,7 @@ Exact plus(Exact a, Exact b) {
     return a;
   if (a.e < b.e)
     std::swap(a, b);
-  return {(a.m << (a.e - b.e)) + b.m, b.e};
+  return {a.m * (decltype(a.m)(1) << (a.e - b.e)) + b.m, b.e};
 }
 Exact times(Exact a, Exact b) {
   a = trim(a);

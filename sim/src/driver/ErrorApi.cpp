@@ -87,9 +87,17 @@ const ErrorName errorNames[] = {
 };
 #undef E
 
-const ErrorName *find(CUresult code) {
+/// The number of a code that a caller may have made up: C lets an enum hold any
+/// number, C++ may not even look at one that is no enumerator.
+int numberOf(const CUresult &code) {
+  int number;
+  std::memcpy(&number, &code, sizeof number);
+  return number;
+}
+
+const ErrorName *find(int code) {
   for (const ErrorName &e : errorNames)
-    if (e.code == code)
+    if (static_cast<int>(e.code) == code)
       return &e;
   return nullptr;
 }
@@ -127,14 +135,14 @@ void *ownSymbol(const std::string &name) {
 TDS_API cuGetErrorName(CUresult code, const char **name) {
   if (!name)
     return CUDA_ERROR_INVALID_VALUE;
-  const ErrorName *e = find(code);
+  const ErrorName *e = find(numberOf(code));
   *name = e ? e->name : nullptr;
   return e ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 TDS_API cuGetErrorString(CUresult code, const char **text) {
   if (!text)
     return CUDA_ERROR_INVALID_VALUE;
-  const ErrorName *e = find(code);
+  const ErrorName *e = find(numberOf(code));
   *text = e ? e->text : nullptr;
   return e ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

@@ -89,7 +89,8 @@ void fillVariables(Module &module, DeviceMemory &memory) {
       continue;
     u8 *at = memory.alias(var->address);
     memset(at, 0, var->bytes); // variables without a value start as zero
-    memcpy(at, var->init.data(), var->init.size());
+    if (!var->init.empty())
+      memcpy(at, var->init.data(), var->init.size());
     memory.markWritten(var->address, var->bytes);
     for (const Var::Reloc &r : var->relocs) {
       auto target = module.symbols.find(r.symbol);
