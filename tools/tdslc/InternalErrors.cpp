@@ -42,7 +42,8 @@ void tdslc::failInternally(const char *what) {
   put(2, "\n");
   int out = open(reproducer, O_WRONLY | O_CREAT | O_TRUNC, 0644);
   if (out >= 0) {
-    put(out, "tdslc 0.1.0\n");
+    put(out, kProducer);
+    put(out, "\n");
     put(out, commandText.data(), commandText.size());
     put(out, "\n\n");
     int in = programPath.empty() ? -1 : open(programPath.c_str(), O_RDONLY);

@@ -87,7 +87,9 @@ static cl::opt<bool>
   std::exit(tdslc::UsageWrong);
 }
 
-static void printVersion(llvm::raw_ostream &os) { os << "tdslc 0.1.0\n"; }
+static void printVersion(llvm::raw_ostream &os) {
+  os << tdslc::kProducer << "\n";
+}
 
 tdslc::Options tdslc::parseOptions(int argc, char **argv) {
   // LLVM registers hundreds of options of its own; users see only ours.

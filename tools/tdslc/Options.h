@@ -14,6 +14,9 @@
 
 namespace tdslc {
 
+/// Name and version, as `--version`, manifests and reproducers say it.
+inline constexpr char kProducer[] = "tdslc " TDSL_VERSION;
+
 /// How a run of tdslc ends; see docs/Language.md, Diagnostics.
 enum ExitCode : int {
   Fine = 0,         ///< done

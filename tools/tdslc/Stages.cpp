@@ -105,7 +105,7 @@ bool tdslc::runPlanning(ModuleOp module) {
 /// A hash over everything that the result depends on.
 static std::string getProgramHash(const Program &program,
                                   const Options &options) {
-  std::string all = "tdslc 0.1.0\n" + program.text + "\n";
+  std::string all = std::string(kProducer) + "\n" + program.text + "\n";
   for (const auto &[name, value] : options.defines)
     all += "-D " + name + "=" + std::to_string(value) + "\n";
   all += options.fusion ? "" : "--fusion=off\n";
@@ -116,7 +116,7 @@ static std::string getProgramHash(const Program &program,
 std::string tdslc::makeManifest(ModuleOp plan, const Program &program,
                                 const Options &options, const Target &target) {
   ManifestOptions manifest;
-  manifest.producer = "tdslc 0.1.0";
+  manifest.producer = kProducer;
   manifest.programName = llvm::sys::path::filename(program.path).str();
   manifest.programHash = getProgramHash(program, options);
   manifest.target.arch = target.arch;

@@ -35,13 +35,6 @@ static int64_t getStride(const ContractAxis &axis, Side side) {
   return side == Side::Lhs ? axis.lhs : side == Side::Rhs ? axis.rhs : axis.out;
 }
 
-static int64_t getExtent(ArrayRef<ContractAxis> group) {
-  int64_t extent = 1;
-  for (const ContractAxis &axis : group)
-    extent *= axis.extent;
-  return extent;
-}
-
 /// Where point `index` of a group of axes lies in a tensor, in elements.
 static Value getOffset(target::LaneBuilder &lanes, ArrayRef<ContractAxis> group,
                        Value index, Side side) {
@@ -64,8 +57,9 @@ static bool isContiguous(ArrayRef<ContractAxis> group, Side side) {
 void KernelEmitter::emitContract() {
   tds::ContractOp op = *kernel.getBlock()->getOps<tds::ContractOp>().begin();
   ContractShape layout = ContractShape::get(op);
-  int64_t sizeM = getExtent(layout.m), sizeN = getExtent(layout.n);
-  int64_t sizeK = getExtent(layout.k);
+  int64_t sizeM = ContractShape::getExtent(layout.m),
+          sizeN = ContractShape::getExtent(layout.n);
+  int64_t sizeK = ContractShape::getExtent(layout.k);
   int64_t tileM = getInt("tile_m"), tileN = getInt("tile_n"),
           tileK = getInt("tile_k");
   int64_t threadM = getInt("thread_m"), threadN = getInt("thread_n");

@@ -13,13 +13,6 @@ using namespace tdsl;
 using namespace tdsl::gpu;
 using target::LaneIndex;
 
-static int64_t product(ArrayRef<int64_t> extents) {
-  int64_t size = 1;
-  for (int64_t extent : extents)
-    size *= extent;
-  return size;
-}
-
 void KernelEmitter::emitLoop() {
   auto generics = kernel.getBlock()->getOps<tds::GenericOp>();
   ArrayRef<int64_t> extents =
@@ -30,12 +23,14 @@ void KernelEmitter::emitLoop() {
   lanes.setLanes(vector);
   Value linear = lanes.add(
       lanes.mul(getBlock(), lanes.i64(getArray("block")[0])), getThread());
-  lanes.ifThen(lessThan(linear, lanes.i64(product(extents) / vector)), [&] {
-    SmallVector<LaneIndex> point = getPoint(linear, extents, vector);
-    for (tds::GenericOp op : generics)
-      body.setRegister(op, evaluateSerially(op, point));
-    storeOutputs(point, [](Value) { return true; });
-  });
+  lanes.ifThen(
+      lessThan(linear, lanes.i64(ShapedType::getNumElements(extents) / vector)),
+      [&] {
+        SmallVector<LaneIndex> point = getPoint(linear, extents, vector);
+        for (tds::GenericOp op : generics)
+          body.setRegister(op, evaluateSerially(op, point));
+        storeOutputs(point, [](Value) { return true; });
+      });
 }
 
 // Threads own columns: loop indices that are themselves indices of the result.
@@ -63,7 +58,8 @@ void KernelEmitter::emitScatter() {
   int64_t firstComputed =
       std::distance(ownedAxis.begin(), llvm::find(ownedAxis, -1));
   bool isCut = firstComputed < static_cast<int64_t>(shape.size());
-  int64_t columns = product(ownedExtents), parts = getInt("parts");
+  int64_t columns = ShapedType::getNumElements(ownedExtents),
+          parts = getInt("parts");
   Value linear = lanes.add(
       lanes.mul(getBlock(), lanes.i64(getArray("block")[0])), getThread());
 

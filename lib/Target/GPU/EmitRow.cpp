@@ -45,10 +45,8 @@ struct RowShape {
         axis = op.getReduceExtents();
       }
     }
-    for (int64_t extent : rows)
-      numRows *= extent;
-    for (int64_t extent : axis)
-      axisSize *= extent;
+    numRows = ShapedType::getNumElements(rows);
+    axisSize = ShapedType::getNumElements(axis);
   }
   /// Over the rows and the axis, and not a reduction.
   bool isFull(Value value) const {
@@ -74,26 +72,9 @@ void KernelEmitter::emitRowSerial() {
           body.setRegister(op, body.evaluate(op, at));
       }
     };
-    auto overAxis =
-        [&](ValueRange carried,
-            function_ref<SmallVector<Value>(ArrayRef<LaneIndex>, ValueRange)>
-                visit) {
-          SmallVector<LaneIndex> at(point);
-          std::function<SmallVector<Value>(ArrayRef<int64_t>, ValueRange)>
-              nest = [&](ArrayRef<int64_t> extents, ValueRange values) {
-                if (extents.empty())
-                  return visit(at, values);
-                return lanes.loop(lanes.i64(0), lanes.i64(extents.front()), 1,
-                                  values, [&](Value index, ValueRange inner) {
-                                    at.push_back(lanes.index(index));
-                                    SmallVector<Value> next =
-                                        nest(extents.drop_front(), inner);
-                                    at.pop_back();
-                                    return next;
-                                  });
-              };
-          return nest(shape.axis, carried);
-        };
+    auto overAxis = [&](ValueRange carried, PointVisitor visit) {
+      return overExtents(shape.axis, point, carried, visit);
+    };
     for (tds::GenericOp op : shape.ops) {
       if (op.hasReduction()) {
         target::Reduction reduction(lanes, op);

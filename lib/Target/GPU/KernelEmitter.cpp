@@ -160,28 +160,37 @@ void KernelEmitter::bindConstants() {
   }
 }
 
+SmallVector<Value> KernelEmitter::overExtents(ArrayRef<int64_t> extents,
+                                              ArrayRef<LaneIndex> outer,
+                                              ValueRange carried,
+                                              PointVisitor visit) {
+  SmallVector<LaneIndex> at(outer);
+  std::function<SmallVector<Value>(ArrayRef<int64_t>, ValueRange)> nest =
+      [&](ArrayRef<int64_t> rest, ValueRange values) {
+        if (rest.empty())
+          return visit(at, values);
+        return lanes.loop(lanes.i64(0), lanes.i64(rest.front()), 1, values,
+                          [&](Value index, ValueRange inner) {
+                            at.push_back(lanes.index(index));
+                            SmallVector<Value> next =
+                                nest(rest.drop_front(), inner);
+                            at.pop_back();
+                            return next;
+                          });
+      };
+  return nest(extents, carried);
+}
+
 Value KernelEmitter::evaluateSerially(tds::GenericOp op,
                                       ArrayRef<LaneIndex> indices) {
   if (!op.hasReduction())
     return body.evaluate(op, indices);
   target::Reduction reduction(lanes, op);
-  SmallVector<LaneIndex> all(indices);
-  std::function<SmallVector<Value>(ArrayRef<int64_t>, ValueRange)> nest =
-      [&](ArrayRef<int64_t> extents, ValueRange carried) {
-        if (extents.empty())
-          return reduction.step(carried, body.evaluateTerm(op, all),
-                                all.back());
-        return lanes.loop(lanes.i64(0), lanes.i64(extents.front()), 1, carried,
-                          [&](Value index, ValueRange inner) {
-                            all.push_back(lanes.index(index));
-                            SmallVector<Value> next =
-                                nest(extents.drop_front(), inner);
-                            all.pop_back();
-                            return next;
-                          });
-      };
-  return reduction.finish(
-      nest(op.getReduceExtents(), reduction.identity(lanes.getWidth() > 1)));
+  return reduction.finish(overExtents(
+      op.getReduceExtents(), indices, reduction.identity(lanes.getWidth() > 1),
+      [&](ArrayRef<LaneIndex> at, ValueRange values) {
+        return reduction.step(values, body.evaluateTerm(op, at), at.back());
+      }));
 }
 
 void KernelEmitter::storeOutputs(ArrayRef<LaneIndex> indices,

@@ -52,6 +52,14 @@ private:
   getPoint(mlir::Value linear, llvm::ArrayRef<int64_t> extents, int64_t vector);
 
   //===--- bodies ---===//
+  using PointVisitor = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+      llvm::ArrayRef<target::LaneIndex> at, mlir::ValueRange carried)>;
+  /// Nested loops over `extents`, the last innermost. `visit` gets `outer` and
+  /// the loop indices, and the carried values; it gives the next ones.
+  llvm::SmallVector<mlir::Value>
+  overExtents(llvm::ArrayRef<int64_t> extents,
+              llvm::ArrayRef<target::LaneIndex> outer, mlir::ValueRange carried,
+              PointVisitor visit);
   /// The register value of `op` at `indices` (its parallel indices), running
   /// its reduction, if any, as nested loops.
   mlir::Value evaluateSerially(tds::GenericOp op,

@@ -22,20 +22,6 @@ static constexpr int64_t kBlockThreads = 256;
 /// A thread sums this many terms alone before a whole warp is worth it.
 static constexpr int64_t kSerialTerms = 16;
 
-static int64_t product(ArrayRef<int64_t> extents) {
-  int64_t size = 1;
-  for (int64_t extent : extents)
-    size *= extent;
-  return size;
-}
-
-static int64_t getExtent(ArrayRef<ContractShape::Axis> group) {
-  int64_t extent = 1;
-  for (const ContractShape::Axis &axis : group)
-    extent *= axis.extent;
-  return extent;
-}
-
 /// The most consecutive points along an innermost axis of `extent` that a
 /// thread can move in one access of every tensor.
 static int64_t getVector(tds::KernelOp kernel, int64_t extent) {
@@ -132,7 +118,7 @@ static DictionaryAttr scheduleRow(tds::KernelOp kernel) {
   for (auto op : kernel.getBlock()->getOps<tds::GenericOp>())
     if (op.hasReduction())
       reduction = op;
-  int64_t rows = product(reduction.getExtents()),
+  int64_t rows = ShapedType::getNumElements(reduction.getExtents()),
           axis = reduction.getReductionSize();
   bool isSerial =
       axis <= kSerialTerms || (!isContiguousAlongAxis(kernel) && rows >= 32);
@@ -159,8 +145,9 @@ static DictionaryAttr scheduleContract(tds::KernelOp kernel) {
   ScheduleBuilder schedule(kernel.getContext());
   tds::ContractOp op = *kernel.getBlock()->getOps<tds::ContractOp>().begin();
   ContractShape layout = ContractShape::get(op);
-  int64_t m = getExtent(layout.m), n = getExtent(layout.n);
-  int64_t batch = getExtent(layout.batch);
+  int64_t m = ContractShape::getExtent(layout.m),
+          n = ContractShape::getExtent(layout.n);
+  int64_t batch = ContractShape::getExtent(layout.batch);
   // Large tiles reuse more, small ones give more blocks: take the large one
   // where it still gives a block to most processors of a GPU.
   bool isLarge =

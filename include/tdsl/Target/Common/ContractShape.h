@@ -25,6 +25,14 @@ struct ContractShape {
   /// axis of the result is an n axis where it is no batch axis.
   bool swapped = false;
 
+  /// The number of points of a group of axes.
+  static int64_t getExtent(llvm::ArrayRef<Axis> group) {
+    int64_t extent = 1;
+    for (const Axis &axis : group)
+      extent *= axis.extent;
+    return extent;
+  }
+
   /// Without `mergeColumns`, n axes stay as in the op.
   static ContractShape get(tds::ContractOp op, bool mergeColumns = true);
 
