@@ -39,6 +39,13 @@ target_precompile_headers(tdsl_pch PRIVATE
   <mlir/Transforms/GreedyPatternRewriteDriver.h> <llvm/ADT/STLExtras.h> <llvm/ADT/TypeSwitch.h>
   <llvm/Support/FormatVariadic.h>)
 
+# ccache tells precompiled headers apart by this text instead of by their bytes, which hold the path of the build tree: two trees
+# (a fresh clone, a second work tree) then share their objects. All that such a header depends on is in the text.
+get_target_property(TDSL_PCH_HEADERS tdsl_pch PRECOMPILE_HEADERS)
+file(SHA256 ${CMAKE_CURRENT_LIST_FILE} TDSL_PCH_RULES)
+file(WRITE ${CMAKE_BINARY_DIR}/CMakeFiles/tdsl_pch.dir/cmake_pch.hxx.pch.sum
+  "LLVM ${LLVM_PACKAGE_VERSION} ${CMAKE_BUILD_TYPE} ${TDSL_SANITIZE} ${TDSL_PCH_RULES} ${CMAKE_CXX_FLAGS} ${TDSL_PCH_HEADERS}\n")
+
 # tdsl_add_library(Name SOURCES... [NO_MLIR] [DEPENDS targets...] [LINK_LIBS libs...])
 #
 # A static library of the compiler. With NO_MLIR it sees LLVM's support headers only and builds without the precompiled header.

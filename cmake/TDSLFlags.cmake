@@ -5,7 +5,7 @@ if(TDSL_CCACHE)
   # A precompiled header defeats ccache unless it may trust the header's content and not its time stamp.
   set(ENV_CCACHE ${CMAKE_COMMAND} -E env
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${TDSL_CCACHE})
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_PCH_EXTSUM=1 ${TDSL_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${ENV_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${ENV_CCACHE})
 endif()
