@@ -46,6 +46,18 @@ file(SHA256 ${CMAKE_CURRENT_LIST_FILE} TDSL_PCH_RULES)
 file(WRITE ${CMAKE_BINARY_DIR}/CMakeFiles/tdsl_pch.dir/cmake_pch.hxx.pch.sum
   "LLVM ${LLVM_PACKAGE_VERSION} ${CMAKE_BUILD_TYPE} ${TDSL_SANITIZE} ${TDSL_PCH_RULES} ${CMAKE_CXX_FLAGS} ${TDSL_PCH_HEADERS}\n")
 
+# tdsl_read_pch(target): the target's files read the precompiled header. Ninja runs every compiler in the build tree's root, so the
+# path can be relative, and ccache finds the object that another tree has made.
+function(tdsl_read_pch name)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_GENERATOR STREQUAL "Ninja")
+    target_compile_options(${name} PRIVATE "SHELL:-Xclang -fno-pch-timestamp -include-pch CMakeFiles/tdsl_pch.dir/cmake_pch.hxx.pch")
+    add_dependencies(${name} tdsl_pch)
+  else()
+    target_precompile_headers(${name} REUSE_FROM tdsl_pch)
+  endif()
+  add_dependencies(${name} tdsl_generated_headers)
+endfunction()
+
 # tdsl_add_library(Name SOURCES... [NO_MLIR] [DEPENDS targets...] [LINK_LIBS libs...])
 #
 # A static library of the compiler. With NO_MLIR it sees LLVM's support headers only and builds without the precompiled header.
@@ -57,9 +69,7 @@ function(tdsl_add_library name)
     target_link_libraries(${name} PUBLIC LLVM)
   else()
     target_link_libraries(${name} PUBLIC MLIR LLVM)
-    target_precompile_headers(${name} REUSE_FROM tdsl_pch)
-    target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:Clang>:-Xclang -fno-pch-timestamp>)
-    add_dependencies(${name} tdsl_generated_headers)
+    tdsl_read_pch(${name})
   endif()
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
@@ -68,9 +78,8 @@ endfunction()
 
 # tdsl_use_pch(program): a program reads the precompiled header too, which was made for position independent code of libraries.
 function(tdsl_use_pch name)
-  target_precompile_headers(${name} REUSE_FROM tdsl_pch)
-  target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:Clang>:-fPIC -Xclang -fno-pch-timestamp>)
-  add_dependencies(${name} tdsl_generated_headers)
+  target_compile_options(${name} PRIVATE -fPIC)
+  tdsl_read_pch(${name})
 endfunction()
 
 # tdsl_add_tool(name SOURCES... [LINK_LIBS libs...]): a program in build/bin.
