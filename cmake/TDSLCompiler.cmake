@@ -51,7 +51,9 @@ file(WRITE ${CMAKE_BINARY_DIR}/CMakeFiles/tdsl_pch.dir/cmake_pch.hxx.pch.sum
 function(tdsl_read_pch name)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_GENERATOR STREQUAL "Ninja")
     target_compile_options(${name} PRIVATE "SHELL:-Xclang -fno-pch-timestamp -include-pch CMakeFiles/tdsl_pch.dir/cmake_pch.hxx.pch")
-    add_dependencies(${name} tdsl_pch)
+    # A dependency between targets orders their generated files only, not their objects.
+    get_target_property(sources ${name} SOURCES)
+    set_property(SOURCE ${sources} APPEND PROPERTY OBJECT_DEPENDS ${CMAKE_BINARY_DIR}/CMakeFiles/tdsl_pch.dir/cmake_pch.hxx.pch)
   else()
     target_precompile_headers(${name} REUSE_FROM tdsl_pch)
   endif()
