@@ -47,6 +47,8 @@ createMachine(const CPUTarget &target, std::string &error) {
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
+    // For the question of WideVectors.cpp.
+    LLVMInitializeX86AsmParser();
     return true;
   }();
   (void)initialized;
@@ -118,13 +120,16 @@ emitOptimized(ModuleOp plan, const CPUTarget &target,
   for (llvm::Function &function : *module) {
     if (function.isDeclaration())
       continue;
+    function.addFnAttr("no-builtins");
+    // Functions for wider registers have said so (WideVectors.h).
+    if (function.hasFnAttribute("target-cpu"))
+      continue;
     function.addFnAttr("target-cpu", target.cpu);
     function.addFnAttr("target-features", target.features);
     // Registers of the full width, also where the processor model prefers
     // narrower ones.
     function.addFnAttr("prefer-vector-width", width);
     function.addFnAttr("min-legal-vector-width", width);
-    function.addFnAttr("no-builtins");
   }
   optimize(*module, *machine);
   return module;

@@ -6,9 +6,14 @@
 // k is read where it is: each row is a stream of its own, and a scalar of it
 // feeds as many multiply-adds as the tile has vectors across.
 //
+// Code for x86-64-v3 has a second inner loop with registers of 512 bits for
+// processors that turn out to have them: it walks a whole panel where the first
+// walks it in parts. Each element of C is the same chain of multiply-adds.
+//
 //===----------------------------------------------------------------------===//
 
 #include "GemmFunctions.h"
+#include "WideVectors.h"
 
 #include "tdsl/Target/Common/BodyEmitter.h"
 
@@ -33,6 +38,12 @@ public:
         i64(builder.getI64Type()) {
     unsigned bits = sum.getIntOrFloatBitWidth();
     vectorLanes = std::min(target.vectorBits / bits, variant.columns);
+    wideLanes = 512 / bits;
+    hasWide = target.vectorBits == 256 && variant.columns % wideLanes == 0;
+    // 16 registers hold two vectors across a tile of six rows.
+    tileColumns = target.vectorBits == 256
+                      ? std::min(2 * vectorLanes, variant.columns)
+                      : variant.columns;
   }
 
   LLVM::LLVMFuncOp getGemm();
@@ -47,7 +58,7 @@ private:
     LLVM::CallOp::create(builder, loc, function, arguments);
   }
   LLVM::LLVMFuncOp getPack(unsigned panel);
-  LLVM::LLVMFuncOp getInner();
+  LLVM::LLVMFuncOp getInner(bool isWide);
   void packContiguous(Value to, Value from, Value strideK, Value depth,
                       unsigned panel);
   void packMasked(Value to, Value from, Value strideK, Value depth, Value valid,
@@ -87,7 +98,11 @@ private:
   Location loc;
   LaneBuilder lanes;
   Type sum, in, ptr, i64;
-  unsigned vectorLanes;
+  /// Of a vector register; of one of 512 bits.
+  unsigned vectorLanes, wideLanes;
+  /// Columns of a panel that the first inner loop walks at once.
+  unsigned tileColumns;
+  bool hasWide;
 };
 
 } // namespace
@@ -301,16 +316,24 @@ LLVM::LLVMFuncOp GemmFunctions::getPack(unsigned panel) {
 //===----------------------------------------------------------------------===//
 
 /// inner(A, B, C, strideAm, strideAk, strideC, depth, valid, fromC): a register
-/// tile of C over `depth` steps of k. B is a packed panel. Rows of A from
-/// `valid` on repeat the last valid one.
-LLVM::LLVMFuncOp GemmFunctions::getInner() {
+/// tile of C over `depth` steps of k. B is a packed panel, or a part of one.
+/// Rows of A from `valid` on repeat the last valid one.
+LLVM::LLVMFuncOp GemmFunctions::getInner(bool isWide) {
   OpBuilder::InsertionGuard guard(builder);
-  unsigned rows = variant.rows, columns = variant.columns;
+  unsigned rows = variant.rows;
+  unsigned columns = isWide ? variant.columns : tileColumns;
+  unsigned width = isWide ? wideLanes : vectorLanes;
   auto [function, isNew] =
-      begin("tds_inner_" + suffix(rows) + "x" + std::to_string(columns),
+      begin("tds_inner_" + suffix(rows) + "x" + std::to_string(columns) +
+                (columns == variant.columns
+                     ? std::string()
+                     : "of" + std::to_string(variant.columns)) +
+                (isWide ? "_wide" : ""),
             {ptr, ptr, ptr, i64, i64, i64, i64, i64, i64});
   if (!isNew)
     return function;
+  if (isWide)
+    function.setPassthroughAttr(wideVectorAttributes(builder));
   Block &block = function.getBody().front();
   Value a = block.getArgument(0), b = block.getArgument(1),
         c = block.getArgument(2), strideM = block.getArgument(3),
@@ -319,8 +342,8 @@ LLVM::LLVMFuncOp GemmFunctions::getInner() {
         fromC = block.getArgument(8);
   function.setArgAttr(2, LLVM::LLVMDialect::getNoAliasAttrName(),
                       builder.getUnitAttr());
-  unsigned across = columns / vectorLanes;
-  auto vector = VectorType::get({vectorLanes}, sum);
+  unsigned across = columns / width;
+  auto vector = VectorType::get({width}, sum);
   // A is in memory as it is only where no conversion is needed.
   Type element = sum;
 
@@ -332,7 +355,7 @@ LLVM::LLVMFuncOp GemmFunctions::getInner() {
     rowsOfC.push_back(lanes.address(c, sum, lanes.mul(lanes.i64(i), strideC)));
   }
   auto placeInC = [&](unsigned i, unsigned j) {
-    return lanes.address(rowsOfC[i], sum, lanes.i64(j * vectorLanes));
+    return lanes.address(rowsOfC[i], sum, lanes.i64(j * width));
   };
   SmallVector<Type> types(rows * across, vector);
   auto choice = scf::IfOp::create(builder, loc, types, isEqual(fromC, 0),
@@ -347,19 +370,19 @@ LLVM::LLVMFuncOp GemmFunctions::getInner() {
     SmallVector<Value> loaded;
     for (unsigned i = 0; i < rows; ++i)
       for (unsigned j = 0; j < across; ++j)
-        loaded.push_back(vectorLoad(placeInC(i, j), sum, vectorLanes));
+        loaded.push_back(vectorLoad(placeInC(i, j), sum, width));
     scf::YieldOp::create(builder, loc, loaded);
   }
-  lanes.setLanes(vectorLanes);
+  lanes.setLanes(width);
   SmallVector<Value> sums = lanes.loop(
       lanes.i64(0), depth, 1, choice.getResults(),
       [&](Value k, ValueRange carried) {
         SmallVector<Value> next, vectors;
-        Value panel = lanes.address(b, sum, lanes.mul(k, lanes.i64(columns)));
+        Value panel =
+            lanes.address(b, sum, lanes.mul(k, lanes.i64(variant.columns)));
         for (unsigned j = 0; j < across; ++j)
-          vectors.push_back(
-              vectorLoad(lanes.address(panel, sum, lanes.i64(j * vectorLanes)),
-                         sum, vectorLanes));
+          vectors.push_back(vectorLoad(
+              lanes.address(panel, sum, lanes.i64(j * width)), sum, width));
         Value at = lanes.mul(k, strideK);
         for (unsigned i = 0; i < rows; ++i) {
           Value scalar = LLVM::LoadOp::create(
@@ -386,7 +409,8 @@ LLVM::LLVMFuncOp GemmFunctions::getInner() {
 LLVM::LLVMFuncOp GemmFunctions::getGemm() {
   unsigned rows = variant.rows, columns = variant.columns;
   LLVM::LLVMFuncOp packA = getPack(rows), packB = getPack(columns);
-  LLVM::LLVMFuncOp inner = getInner();
+  LLVM::LLVMFuncOp inner = getInner(/*isWide=*/false);
+  LLVM::LLVMFuncOp wide = hasWide ? getInner(/*isWide=*/true) : inner;
   SmallVector<Type> parameters(5, ptr);
   parameters.append(10, i64);
   auto [function, isNew] = begin(
@@ -401,6 +425,11 @@ LLVM::LLVMFuncOp GemmFunctions::getGemm() {
         strideBk = arg(11), strideC = arg(12), depth = arg(13),
         accumulate = arg(14);
   Value zero = lanes.i64(0), one = lanes.i64(1);
+  Value usesWide;
+  if (hasWide)
+    usesWide = LLVM::CallOp::create(builder, loc, getHasWideVectors(module),
+                                    ValueRange())
+                   .getResult();
   bool mustPack = in != sum;
   Value packs = isEqual(strideAk, 1);
   packs = arith::XOrIOp::create(
@@ -436,8 +465,21 @@ LLVM::LLVMFuncOp GemmFunctions::getGemm() {
         Value rowsLeft = either(lanes.i64(rows), lanes.sub(m, i));
         Value place =
             lanes.address(c, sum, lanes.add(lanes.mul(i, strideC), j));
-        call(inner, {either(packed, direct), panel, place, strideRow,
-                     strideStep, strideC, steps, rowsLeft, fromC});
+        Value rowOfA = either(packed, direct);
+        auto callInner = [&](LLVM::LLVMFuncOp function, unsigned column) {
+          Value shift = lanes.i64(column);
+          call(function, {rowOfA, lanes.address(panel, sum, shift),
+                          lanes.address(place, sum, shift), strideRow,
+                          strideStep, strideC, steps, rowsLeft, fromC});
+        };
+        auto inParts = [&] {
+          for (unsigned part = 0; part < columns; part += tileColumns)
+            callInner(inner, part);
+        };
+        if (hasWide)
+          ifElse(usesWide, [&] { callInner(wide, 0); }, inParts);
+        else
+          inParts();
       });
     });
   });

@@ -115,6 +115,9 @@ FailureOr<DictionaryAttr> cpu::scheduleContract(tds::KernelOp kernel,
   int64_t sumBytes = tds::getElementBytes(sum);
   int64_t lanes = target.vectorBits / 8 / sumBytes;
   int64_t columns = n > lanes ? 2 * lanes : lanes;
+  // Wide enough for two registers of 512 bits, which a processor may have.
+  if (target.vectorBits == 256 && n % (4 * lanes) == 0)
+    columns = 4 * lanes;
   // Rows of the register tile, and what a tile of fewer rows costs more.
   struct Choice {
     int64_t rows;

@@ -63,6 +63,22 @@ TEST(ContractKernel, EveryLayout) {
   }
 }
 
+// Code for x86-64-v3 has functions for AVX-512 where the columns fit, and only
+// there.
+TEST(ContractKernel, WideVectors) {
+  auto hasWide = [&](int n, const char *arch) {
+    std::string a = matrix(24, 40, "f32"), b = matrix(40, n, "f32");
+    KernelRunner runner(
+        contraction(a, b, matrix(24, n, "f32"), "%p[0, 2], %q[2, 1] to [0, 1]"),
+        arch);
+    return runner.isLoaded() && runner.refuseWideVectors();
+  };
+  EXPECT_TRUE(hasWide(64, "x86-64-v3"));
+  EXPECT_FALSE(hasWide(8, "x86-64-v3"));
+  if (canRun("x86-64-v4"))
+    EXPECT_FALSE(hasWide(64, "x86-64-v4"));
+}
+
 TEST(ContractKernel, EveryType) {
   for (const char *type : {"f64", "f16", "bf16", "i32", "i64", "i8", "ui8"}) {
     std::string c = matrix(20, 40, sumType(type));

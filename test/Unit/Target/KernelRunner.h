@@ -43,6 +43,9 @@ public:
   /// or NaN where `hostile`.
   std::vector<Tensor> randomArguments(llvm::StringRef name, unsigned seed,
                                       bool hostile = false);
+  /// Keeps code for x86-64-v3 from taking its functions for wider registers;
+  /// false where it has none.
+  bool refuseWideVectors();
   bool isLoaded() const { return handle != nullptr; }
 
 private:
