@@ -443,6 +443,20 @@ void Printer::print(const Decl *decl, unsigned indent) {
     os.write_escaped(cast<ImportDecl>(decl)->path)
         << "\" as " << decl->name.name;
     break;
+  case DeclKind::If: {
+    auto *choice = cast<IfDecl>(decl);
+    os << "if ";
+    print(choice->cond, indent);
+    os << '\n';
+    for (const Decl *member : choice->thenMembers)
+      print(member, indent + 2);
+    if (choice->hasElse) {
+      os.indent(indent) << "else\n";
+      for (const Decl *member : choice->elseMembers)
+        print(member, indent + 2);
+    }
+    return;
+  }
   }
   os << '\n';
 }

@@ -450,7 +450,29 @@ Decl *Parser::parseVar() {
   return decl;
 }
 
-ArrayRef<Decl *> Parser::parseMembers(StringRef where) {
+/// `if cond { members } else { members }`
+Decl *Parser::parseIfDecl(StringRef where) {
+  Level nesting(*this);
+  if (!nesting)
+    return nullptr;
+  IfDecl *decl = context.make<IfDecl>(SourceRange());
+  SourceLoc begin = consume().range.begin;
+  decl->cond = parseExpr();
+  decl->thenMembers = parseMembers(where, /*mayChoose=*/true);
+  if (!silent && accept(Tok::KwElse)) {
+    decl->hasElse = true;
+    if (at(Tok::KwIf)) {
+      if (Decl *inner = parseIfDecl(where))
+        decl->elseMembers = context.copy(ArrayRef<Decl *>(inner));
+    } else {
+      decl->elseMembers = parseMembers(where, /*mayChoose=*/true);
+    }
+  }
+  decl->range = rangeFrom(begin);
+  return decl;
+}
+
+ArrayRef<Decl *> Parser::parseMembers(StringRef where, bool mayChoose) {
   SmallVector<Decl *, 8> members;
   SourceRange open = peek().range;
   if (!accept(Tok::LBrace)) {
@@ -465,6 +487,17 @@ ArrayRef<Decl *> Parser::parseMembers(StringRef where) {
         at(Tok::KwUse) || at(Tok::KwImport) ||
         (atDeclStart() && atWord("step")))
       break;
+    if (at(Tok::KwIf) && mayChoose) {
+      silent = false;
+      bracketDepth = 0;
+      members.push_back(parseIfDecl(where));
+      if (!members.back())
+        members.pop_back();
+      if (silent || !endStatement())
+        if (!at(Tok::RBrace) && !(peek().afterNewline && atDeclStart()))
+          skipDecl();
+      continue;
+    }
     parseDecl(members, where);
   }
   silent = silent && !at(Tok::RBrace);
@@ -478,7 +511,7 @@ Decl *Parser::parseModule() {
       expectName("the name of the module"), SourceRange());
   if (at(Tok::LParen))
     decl->params = parseParams();
-  decl->members = parseMembers("in a module");
+  decl->members = parseMembers("in a module", /*mayChoose=*/true);
   decl->range = rangeFrom(begin);
   return decl;
 }
@@ -508,7 +541,7 @@ Decl *Parser::parseOptimizer() {
       expectName("the name of the optimizer"), SourceRange());
   if (at(Tok::LParen))
     decl->params = parseParams();
-  decl->members = parseMembers("in an optimizer");
+  decl->members = parseMembers("in an optimizer", /*mayChoose=*/false);
   decl->range = rangeFrom(begin);
   return decl;
 }

@@ -114,7 +114,9 @@ private:
   ast::Decl *parseFn(ast::FnKind kind);
   ast::Vjp *parseVjp();
   llvm::ArrayRef<ast::ParamDecl> parseParams();
-  llvm::ArrayRef<ast::Decl *> parseMembers(llvm::StringRef where);
+  llvm::ArrayRef<ast::Decl *> parseMembers(llvm::StringRef where,
+                                           bool mayChoose);
+  ast::Decl *parseIfDecl(llvm::StringRef where);
   llvm::ArrayRef<ast::Ident> parseNameList(llvm::StringRef what);
   void parseResult(ast::FnDecl *fn);
   ast::TypeExpr *parseType();

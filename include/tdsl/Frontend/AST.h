@@ -392,6 +392,7 @@ enum class DeclKind : uint8_t {
   Optimizer,
   Use,
   Import,
+  If,
 };
 
 struct Decl {
@@ -481,6 +482,15 @@ struct ImportDecl : Decl {
   SourceRange pathRange;
   ImportDecl(Ident n, SourceRange r) : Decl(DeclKind::Import, n, r) {}
   TDSL_AST_DECL(Import)
+};
+/// `if cond { … } else { … }` around members of a module. It has no name.
+/// `else if` is an else part that holds one IfDecl.
+struct IfDecl : Decl {
+  Expr *cond = nullptr;
+  llvm::ArrayRef<Decl *> thenMembers, elseMembers;
+  bool hasElse = false;
+  explicit IfDecl(SourceRange r) : Decl(DeclKind::If, Ident(), r) {}
+  TDSL_AST_DECL(If)
 };
 #undef TDSL_AST_DECL
 

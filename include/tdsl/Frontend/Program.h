@@ -62,6 +62,9 @@ struct Type {
   unsigned rank() const { return axes.size(); }
   bool isScalar() const { return axes.empty(); }
 };
+/// No tensor has more axes, and no index definition more indices together
+/// with those of one reduction in it. Artefacts have the same limit.
+constexpr unsigned kRankLimit = 32;
 /// Equal element types and sizes; whether axes stretch does not count.
 bool isSame(const Type &a, const Type &b);
 bool sameShape(llvm::ArrayRef<Axis> a, llvm::ArrayRef<Axis> b);

@@ -167,6 +167,7 @@ Val Checker::declVal(const ast::Decl *decl, const FileScope *scope) {
     return val;
   case ast::DeclKind::Use:
   case ast::DeclKind::Import:
+  case ast::DeclKind::If:
     break;
   }
   return Val();
@@ -292,11 +293,32 @@ void Checker::collectNames(llvm::SmallVectorImpl<StringRef> &out) {
 #include "Builtins.def"
 }
 
+/// A member that an instance may lack: its `if` chose the other side.
+static const ast::Decl *findMember(llvm::ArrayRef<ast::Decl *> members,
+                                   StringRef name) {
+  for (const ast::Decl *member : members) {
+    if (member->name.name == name)
+      return member;
+    if (auto *choice = dyn_cast<ast::IfDecl>(member))
+      for (auto side : {choice->thenMembers, choice->elseMembers})
+        if (const ast::Decl *found = findMember(side, name))
+          return found;
+  }
+  return nullptr;
+}
+
 void Checker::reportUnknownName(StringRef name, Range range) {
   llvm::SmallVector<StringRef, 64> names;
   collectNames(names);
   auto d = report(Diag::UnknownName, range);
   d << name;
+  if (frame->module && frame->module->decl)
+    if (const ast::Decl *member =
+            findMember(frame->module->decl->members, name)) {
+      d.label(member->name.range, "this one is not chosen here");
+      d.note("use it under the condition under which it is declared");
+      return;
+    }
   StringRef nearest = findNearest(name, names);
   if (!nearest.empty())
     d.fix(range, nearest, "did you mean");
@@ -382,6 +404,12 @@ Val Checker::lookupMember(Val base, const ast::Ident &member,
           ? "`" + base.instance.module->decl->name.name.str() + "`"
           : "this value";
   d << member.name << what;
+  if (base.kind == Val::Instance && base.instance.module->decl)
+    if (const ast::Decl *other =
+            findMember(base.instance.module->decl->members, member.name)) {
+      d.label(other->name.range, "this one is not chosen here");
+      return Val();
+    }
   StringRef nearest = findNearest(member.name, names);
   if (!nearest.empty())
     d.fix(member.range, nearest, "did you mean");

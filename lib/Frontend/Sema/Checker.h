@@ -376,6 +376,7 @@ private:
                       llvm::ArrayRef<ast::Arg> args, const FileScope *scope,
                       Range range, llvm::StringRef what, Range declared,
                       llvm::StringMap<Val> &out, std::string &key);
+  void addMembers(llvm::ArrayRef<ast::Decl *> members, ModuleInstance *module);
   Val constantOf(const ast::Expr *e, std::optional<Elem> elem);
   void addModuleVars(ModuleInstance *out, llvm::StringRef prefix,
                      const ModuleInstance *layer);

@@ -140,6 +140,12 @@ Value Checker::buildGeneric(ArrayRef<IndexVar *> free, const ast::Expr *value,
     for (IndexVar *var : definition->binders.lookup(reduce))
       all.push_back(var);
   }
+  if (all.size() > typed::kRankLimit) {
+    report(Diag::TooManyAxes, range)
+        << "this index definition" << Twine(all.size())
+        << Twine(typed::kRankLimit);
+    return {};
+  }
   program.bodies.emplace_back();
   typed::Body *inner = &program.bodies.back();
   llvm::SmallVector<int64_t, 4> parallel, reduced;

@@ -369,8 +369,24 @@ const ModuleInstance *Checker::instantiateModule(const ast::ModuleDecl *decl,
   inner.self = {module, true, ""};
   Frame *outer = frame;
   frame = &inner;
-  bool good = true;
-  for (const ast::Decl *member : decl->members) {
+  addMembers(decl->members, module);
+  frame = outer;
+  modulesInProgress.erase(decl);
+  modules[key] = std::move(owned);
+  return module;
+}
+
+/// The members of an instance; an `if` chooses among them.
+void Checker::addMembers(ArrayRef<ast::Decl *> members,
+                         ModuleInstance *module) {
+  for (const ast::Decl *member : members) {
+    if (aborted)
+      return;
+    if (auto *choice = dyn_cast<ast::IfDecl>(member)) {
+      if (std::optional<bool> cond = elabCondition(choice->cond))
+        addMembers(*cond ? choice->thenMembers : choice->elseMembers, module);
+      continue;
+    }
     StringRef name = member->name.name;
     if (!member->name.isValid() ||
         !module->members.try_emplace(name, member).second)
@@ -381,15 +397,12 @@ const ModuleInstance *Checker::instantiateModule(const ast::ModuleDecl *decl,
         report(Diag::LikeOutOfPlace, var->type->range);
       else
         type = resolveType(var->type);
-      if (!type) {
-        good = false;
+      if (!type)
         continue;
-      }
       if (var->isParam && !typed::isFloat(type->elem)) {
         report(Diag::ParamNotFloat, var->type->range)
                 .note("a `state` can hold any type")
             << name << typed::getName(type->elem);
-        good = false;
         continue;
       }
       module->ownTypes[name] = *type;
@@ -402,16 +415,13 @@ const ModuleInstance *Checker::instantiateModule(const ast::ModuleDecl *decl,
         if (!count || *count < 0) {
           if (count)
             report(Diag::NegativeSize, layer->count->range) << Twine(*count);
-          good = false;
           continue;
         }
         entry.count = *count;
       }
       entry.module = makeModule(layer->value);
-      if (!entry.module) {
-        good = false;
+      if (!entry.module)
         continue;
-      }
       module->layers[name] = entry;
       if (entry.count < 0)
         addModuleVars(module, name, entry.module);
@@ -419,9 +429,4 @@ const ModuleInstance *Checker::instantiateModule(const ast::ModuleDecl *decl,
         addModuleVars(module, (name + "." + Twine(i)).str(), entry.module);
     }
   }
-  frame = outer;
-  modulesInProgress.erase(decl);
-  modules[key] = std::move(owned);
-  (void)good;
-  return module;
 }

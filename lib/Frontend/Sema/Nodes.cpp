@@ -135,6 +135,11 @@ Value Checker::makeReshape(Value value, ArrayRef<Axis> axes, Range range) {
 }
 
 bool Checker::checkType(const Type &type, Range range) {
+  if (type.rank() > typed::kRankLimit) {
+    report(Diag::TooManyAxes, range)
+        << "this tensor" << Twine(type.rank()) << Twine(typed::kRankLimit);
+    return false;
+  }
   int64_t count = 1;
   bool empty = false;
   for (const Axis &axis : type.axes) {

@@ -34,6 +34,8 @@ private:
   void visit(const ast::FnDecl *fn, bool inOptimizer);
   void visit(const ast::ModuleDecl *module);
   void visit(const ast::OptimizerDecl *optimizer);
+  void declareMembers(ArrayRef<const ast::Decl *> members, size_t from);
+  void visitMembers(ArrayRef<const ast::Decl *> members);
   void visit(const ast::Block *block);
   void visit(const ast::Stmt *stmt);
   void visit(const ast::Expr *e);
@@ -213,10 +215,40 @@ void NameWalk::visit(const ast::ModuleDecl *module) {
       visit(param.defaultValue);
     declareOnce(param.name, at);
   }
-  for (const ast::Decl *member : module->members)
-    declareOnce(member->name, at);
-  for (const ast::Decl *member : module->members) {
+  declareMembers(module->members, at);
+  visitMembers(module->members);
+  release(at);
+}
+
+/// Both sides of an `if` may declare a name: one of them is chosen.
+void NameWalk::declareMembers(ArrayRef<const ast::Decl *> members,
+                              size_t from) {
+  for (const ast::Decl *member : members) {
+    auto *choice = dyn_cast<ast::IfDecl>(member);
+    if (!choice) {
+      declareOnce(member->name, from);
+      continue;
+    }
+    size_t before = mark();
+    declareMembers(choice->thenMembers, from);
+    std::vector<Name> chosen(names.begin() + before, names.end());
+    release(before);
+    declareMembers(choice->elseMembers, from);
+    for (const Name &name : chosen)
+      names.push_back(name);
+  }
+}
+
+void NameWalk::visitMembers(ArrayRef<const ast::Decl *> members) {
+  for (const ast::Decl *member : members) {
     switch (member->kind) {
+    case ast::DeclKind::If: {
+      auto *choice = cast<ast::IfDecl>(member);
+      visit(choice->cond);
+      visitMembers(choice->thenMembers);
+      visitMembers(choice->elseMembers);
+      break;
+    }
     case ast::DeclKind::Var: {
       auto *var = cast<ast::VarDecl>(member);
       visitType(var->type, false);
@@ -247,7 +279,6 @@ void NameWalk::visit(const ast::ModuleDecl *module) {
           << "this declaration" << "a module";
     }
   }
-  release(at);
 }
 
 void NameWalk::visit(const ast::OptimizerDecl *optimizer) {
@@ -507,6 +538,7 @@ void NameWalk::run() {
       break;
     case ast::DeclKind::Use:
     case ast::DeclKind::Import:
+    case ast::DeclKind::If:
       break;
     }
   }

@@ -227,3 +227,73 @@ TEST(Checker, StandardModulesCheck) {
         "nn.layer_norm(x, x[0, :], x[1, :])", "nn.dropout(x, 0.5)"})
     EXPECT_EQ(typeOf(call).find("error"), std::string::npos) << typeOf(call);
 }
+
+TEST(Checker, MembersUnderACondition) {
+  const char *module = "module K { param w: f32[2] = 1\n"
+                       "  fn call(x: f32) -> f32 { x * sum(w) } }\n"
+                       "module M(a: bool = true, n: dim = 1) {\n"
+                       "  if a { param w: f32[2] = 1; state s: f32 = 0 }\n"
+                       "  else if n == 1 { param w: f32[3] = 2 }\n"
+                       "  else { layer inner = K() }\n"
+                       "  fn call(x: f32) -> f32 {\n"
+                       "    if a or n == 1 { x * sum(w) } else { inner(x) }\n"
+                       "  }\n"
+                       "}\n";
+  auto variablesOf = [&](const std::string &layer) {
+    Checked checked(module + ("layer m = " + layer) +
+                    "\nexport fn f(x: f32) -> f32 { m(x) }");
+    EXPECT_EQ(checked.codes(), "") << checked.text();
+    return checked.variables();
+  };
+  EXPECT_EQ(variablesOf("M()"), "m.w: f32[2]\nm.s: f32\n");
+  EXPECT_EQ(variablesOf("M(a = false)"), "m.w: f32[3]\n");
+  EXPECT_EQ(variablesOf("M(false, 2)"), "m.inner.w: f32[2]\n");
+  Checked linear("use nn\nlayer l = nn.Linear(2, 3, bias = false)\n"
+                 "export fn f(x: f32[2]) -> f32[3] { l(x) }");
+  EXPECT_EQ(linear.codes(), "") << linear.text();
+  EXPECT_EQ(linear.variables(), "l.w: f32[2, 3]\n");
+}
+
+TEST(Checker, MembersThatAreNotChosen) {
+  const char *module = "module M(a: bool) {\n"
+                       "  if a { param w: f32[2] = 1 }\n"
+                       "  fn call(x: f32) -> f32 { x * sum(w) }\n"
+                       "}\n";
+  EXPECT_EQ(Checked(module + std::string("layer m = M(false)\nexport fn f(x: "
+                                         "f32) -> f32 { m(x) }"))
+                .codes(),
+            "E0201");
+  EXPECT_EQ(Checked(module + std::string("layer m = M(false)\nexport fn f(x: "
+                                         "f32) -> f32 { x * sum(m.w) }"))
+                .codes(),
+            "E0204");
+  EXPECT_EQ(Checked("module M(a: bool) {\n  param w: f32 = 0\n"
+                    "  if a { param w: f32 = 1 }\n}")
+                .codes(),
+            "E0202");
+  EXPECT_EQ(Checked("if true { param w: f32 = 1 }").codes(), "E0111");
+}
+
+TEST(Checker, RankLimit) {
+  std::string ones = "1";
+  for (int i = 1; i < 3000; ++i)
+    ones += ", 1";
+  EXPECT_EQ(
+      Checked("param w: f32[" + ones + "] = 0\nexport fn f() -> f32 { sum(w) }")
+          .codes(),
+      "E0805");
+  EXPECT_EQ(
+      Checked("export fn f(x: f32) -> f32 { sum(reshape(x, [" + ones + "])) }")
+          .codes(),
+      "E0805");
+  std::string indices = "i0 < 1";
+  for (int i = 1; i < 3000; ++i)
+    indices += ", i" + std::to_string(i) + " < 1";
+  EXPECT_EQ(Checked("export fn f(x: f32) -> f32 { let y[" + indices +
+                    "] = x\n  sum(y) }")
+                .codes(),
+            "E0805");
+  EXPECT_EQ(
+      Checked("export fn f(x: f32) -> f32 { sum[" + indices + "](x) }").codes(),
+      "E0805");
+}
