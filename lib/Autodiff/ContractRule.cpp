@@ -49,6 +49,9 @@ static Value buildFactorAdjoint(ContractOp op, RuleContext &c, Value factor,
 }
 
 static LogicalResult contractRule(ContractOp op, RuleContext &c) {
+  if (op.hasWindow())
+    return op.emitError("a window is multiplied; derivatives are taken before "
+                        "tds-recognise-contractions");
   if (c.wants(0))
     c.give(0, buildFactorAdjoint(op, c, op.getLhs(), op.getLhsAxes(),
                                  op.getRhs(), op.getRhsAxes()));

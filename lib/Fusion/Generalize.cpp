@@ -149,28 +149,10 @@ Value generalizeContract(OpBuilder &builder, ContractOp op) {
   std::optional<ReductionKind> kind;
   if (!reduced.empty())
     kind = ReductionKind::Sum;
-  return GenericOp::create(
-      builder, op.getLoc(), type, reduceExtents, kind,
-      [&](OpBuilder &b, Location loc, ValueRange indices) -> Value {
-        llvm::SmallDenseMap<int64_t, Value> indexOfAxis;
-        for (auto [axis, index] : llvm::zip(op.getResultAxes(), indices))
-          indexOfAxis[axis] = index;
-        for (auto [axis, index] :
-             llvm::zip(reduced, indices.drop_front(type.getRank())))
-          indexOfAxis[axis] = index;
-        auto factor = [&](Value tensor, ArrayRef<int64_t> axes) {
-          SmallVector<Value> at;
-          for (int64_t axis : axes)
-            at.push_back(indexOfAxis[axis]);
-          Value value = createRead(b, loc, tensor, at);
-          if (value.getType() != type.getElementType())
-            value = CastOp::create(b, loc, type.getElementType(), value);
-          return value;
-        };
-        Value lhs = factor(op.getLhs(), op.getLhsAxes());
-        Value rhs = factor(op.getRhs(), op.getRhsAxes());
-        return MulOp::create(b, loc, lhs, rhs);
-      });
+  return GenericOp::create(builder, op.getLoc(), type, reduceExtents, kind,
+                           [&](OpBuilder &b, Location loc, ValueRange indices) {
+                             return op.buildProduct(b, loc, indices);
+                           });
 }
 
 /// The work a scatter may repeat for each element of its result when it becomes
@@ -295,6 +277,8 @@ ReshapeOp dropUnitAxes(OpBuilder &builder, ContractOp op) {
       }
     return type.clone(shape);
   };
+  if (op.hasWindow())
+    return {};
   SmallVector<int64_t> lhsAxes, rhsAxes, resultAxes;
   RankedTensorType lhs = squeeze(op.getLhs(), op.getLhsAxes(), lhsAxes),
                    rhs = squeeze(op.getRhs(), op.getRhsAxes(), rhsAxes),

@@ -8,6 +8,7 @@
 #include "tdsl/Fusion/Bodies.h"
 #include "tdsl/Fusion/Passes.h"
 
+#include "mlir/Analysis/FlatLinearValueConstraints.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallBitVector.h"
 
@@ -39,6 +40,79 @@ std::optional<SmallVector<int64_t>> getProjectedPermutation(ReadOp read,
   return axes;
 }
 
+/// A read at sums of multiples of loop indices.
+struct Window {
+  ReadOp read;
+  /// The indices of the read over the loop indices that `axes` lists.
+  AffineMap map;
+  SmallVector<int64_t> axes;
+  /// The least and the greatest index along each axis of the tensor.
+  SmallVector<int64_t> least, greatest;
+
+  /// Whether some of it lies outside of the tensor.
+  bool isPadded() {
+    ArrayRef<int64_t> shape = read.getTensorType().getShape();
+    for (auto [low, high, extent] : llvm::zip_equal(least, greatest, shape))
+      if (low < 0 || high >= extent)
+        return true;
+    return false;
+  }
+  /// Elements of the part of the (padded) tensor that it reads.
+  int64_t getNumElements() const {
+    int64_t product = 1;
+    for (auto [low, high] : llvm::zip_equal(least, greatest))
+      product *= high - low + 1;
+    return product;
+  }
+
+  static std::optional<Window> get(ReadOp read, Block *block,
+                                   ArrayRef<int64_t> extents);
+};
+
+std::optional<Window> Window::get(ReadOp read, Block *block,
+                                  ArrayRef<int64_t> extents) {
+  // Without elements there is nothing to multiply.
+  if (llvm::is_contained(extents, 0))
+    return std::nullopt;
+  ValueRange indices = block->getArguments();
+  SmallVector<SmallVector<int64_t>> rows;
+  llvm::SmallBitVector used(extents.size());
+  Window window;
+  for (Value index : read.getIndices()) {
+    std::optional<AffineExpr> expr = getAffineIndex(index, indices);
+    SmallVector<int64_t> linear;
+    if (!expr ||
+        failed(getFlattenedAffineExpr(*expr, indices.size(), 0, &linear)) ||
+        linear.size() != indices.size() + 1)
+      return std::nullopt;
+    int64_t low = linear.back(), high = linear.back();
+    for (auto [i, extent] : llvm::enumerate(extents)) {
+      if (linear[i] != 0)
+        used.set(i);
+      int64_t last = linear[i] * (extent - 1);
+      (last < 0 ? low : high) += last;
+    }
+    window.least.push_back(low);
+    window.greatest.push_back(high);
+    rows.push_back(std::move(linear));
+  }
+  window.read = read;
+  if (window.isPadded() && !read.getGuard() && !read.getClamped())
+    return std::nullopt;
+  llvm::append_range(window.axes, used.set_bits());
+  SmallVector<AffineExpr> results;
+  for (const SmallVector<int64_t> &linear : rows) {
+    AffineExpr sum = getAffineConstantExpr(linear.back(),
+                                           block->getParentOp()->getContext());
+    for (auto [dim, axis] : llvm::enumerate(window.axes))
+      sum = sum + getAffineDimExpr(dim, sum.getContext()) * linear[axis];
+    results.push_back(sum);
+  }
+  window.map = AffineMap::get(window.axes.size(), 0, results,
+                              block->getParentOp()->getContext());
+  return window;
+}
+
 /// One factor of the product: everything in the body that it is computed from.
 struct Factor {
   Value value;
@@ -46,13 +120,17 @@ struct Factor {
   llvm::SmallBitVector indices;
   /// The read that the factor is, or null where it is more than a read.
   ReadOp read;
+  /// The read that the factor is, where it is no permutation of a tensor.
+  std::optional<Window> window;
 
-  Factor(Value value, Block *block)
+  Factor(Value value, Block *block, ArrayRef<int64_t> extents)
       : value(value), indices(block->getNumArguments()) {
     collect(value, block);
     read = value.getDefiningOp<ReadOp>();
-    if (read && !getProjectedPermutation(read, block))
+    if (read && !getProjectedPermutation(read, block)) {
+      window = Window::get(read, block, extents);
       read = {};
+    }
   }
 
 private:
@@ -123,7 +201,9 @@ struct RecogniseContractionsPass
     if (lhsValue.getType() == element && isa<IntegerType>(element) &&
         getAccumulatorType(element) != element)
       return;
-    Factor lhs(lhsValue, block), rhs(rhsValue, block);
+    SmallVector<int64_t> extents(generic.getExtents());
+    llvm::append_range(extents, generic.getReduceExtents());
+    Factor lhs(lhsValue, block, extents), rhs(rhsValue, block, extents);
     unsigned numParallel = generic.getNumParallel(),
              numIndices = block->getNumArguments();
     bool lhsOwn = false, rhsOwn = false;
@@ -141,22 +221,82 @@ struct RecogniseContractionsPass
     }
     if (!lhsOwn || !rhsOwn)
       return;
-    SmallVector<int64_t> extents(generic.getExtents());
-    llvm::append_range(extents, generic.getReduceExtents());
-    // A factor that reads a smaller tensor in overlapping windows (a
-    // convolution) would be written out many times over.
-    if (expands(lhs, extents) || expands(rhs, extents))
+    // One operand may be a window: the other then knows the extents.
+    bool lhsWindow = isWorthAWindow(lhs, extents),
+         rhsWindow = isWorthAWindow(rhs, extents);
+    if (lhsWindow && rhsWindow)
+      return;
+    // A factor that reads a smaller tensor in overlapping windows in another
+    // way would be written out many times over.
+    if ((!lhsWindow && expands(lhs, extents)) ||
+        (!rhsWindow && expands(rhs, extents)))
       return;
     OpBuilder builder(generic);
-    auto [left, lhsAxes] = getOperand(builder, generic, lhs, extents);
-    auto [right, rhsAxes] = getOperand(builder, generic, rhs, extents);
+    Operand left = lhsWindow ? getWindow(builder, *lhs.window)
+                             : getOperand(builder, generic, lhs, extents);
+    Operand right = rhsWindow ? getWindow(builder, *rhs.window)
+                              : getOperand(builder, generic, rhs, extents);
     auto resultAxes = llvm::to_vector(llvm::seq<int64_t>(numParallel));
-    auto contract =
-        ContractOp::create(builder, generic.getLoc(), generic.getType(), left,
-                           right, lhsAxes, rhsAxes, resultAxes);
+    auto contract = ContractOp::create(
+        builder, generic.getLoc(), generic.getType(), left.tensor, right.tensor,
+        left.axes, right.axes, resultAxes, left.map, right.map);
     generic.replaceAllUsesWith(contract.getResult());
     generic.erase();
     ++numContractions;
+  }
+
+  struct Operand {
+    Value tensor;
+    SmallVector<int64_t> axes;
+    AffineMapAttr map;
+  };
+
+  /// Whether the factor is read as a window: it is one, and written out it
+  /// would take more memory than what it reads, padded.
+  static bool isWorthAWindow(Factor &factor, ArrayRef<int64_t> extents) {
+    if (!factor.window)
+      return false;
+    int64_t points = 1;
+    for (int64_t axis : factor.window->axes)
+      points *= extents[axis];
+    return points > factor.window->getNumElements() ||
+           !factor.window->read.getGuard();
+  }
+
+  /// The tensor that a window looks at. Where it looks beyond the edges they
+  /// are filled first.
+  static Operand getWindow(OpBuilder &builder, Window &window) {
+    ReadOp read = window.read;
+    Value tensor = read.getTensor();
+    SmallVector<AffineExpr> results(window.map.getResults());
+    if (window.isPadded()) {
+      SmallVector<int64_t> shape;
+      for (auto [low, high] : llvm::zip_equal(window.least, window.greatest))
+        shape.push_back(high - low + 1);
+      auto type =
+          RankedTensorType::get(shape, read.getTensorType().getElementType());
+      tensor = GenericOp::create(
+          builder, read.getLoc(), type, {}, std::nullopt,
+          [&](OpBuilder &b, Location loc, ValueRange indices) -> Value {
+            SmallVector<Value> at;
+            for (auto [index, low] : llvm::zip_equal(indices, window.least)) {
+              AffineExpr shifted = b.getAffineDimExpr(0) + low;
+              at.push_back(
+                  low == 0 ? index
+                           : ApplyOp::create(
+                                 b, loc, AffineMap::get(1, 0, shifted), index)
+                                 .getResult());
+            }
+            auto copy = cast<ReadOp>(b.clone(*read));
+            copy.getIndicesMutable().assign(at);
+            return copy;
+          });
+      for (auto [expr, low] : llvm::zip_equal(results, window.least))
+        expr = expr - low;
+    }
+    AffineMap map = AffineMap::get(window.map.getNumDims(), 0, results,
+                                   builder.getContext());
+    return {tensor, window.axes, AffineMapAttr::get(map)};
   }
 
   static bool expands(const Factor &factor, ArrayRef<int64_t> extents) {
@@ -174,14 +314,12 @@ struct RecogniseContractionsPass
   }
 
   /// The factor as a tensor, and its axis numbers.
-  std::pair<Value, SmallVector<int64_t>> getOperand(OpBuilder &builder,
-                                                    GenericOp generic,
-                                                    const Factor &factor,
-                                                    ArrayRef<int64_t> extents) {
+  Operand getOperand(OpBuilder &builder, GenericOp generic,
+                     const Factor &factor, ArrayRef<int64_t> extents) {
     if (factor.read)
-      return {
-          ReadOp(factor.read).getTensor(),
-          *getProjectedPermutation(ReadOp(factor.read), generic.getBlock())};
+      return {ReadOp(factor.read).getTensor(),
+              *getProjectedPermutation(ReadOp(factor.read), generic.getBlock()),
+              {}};
     SmallVector<int64_t> axes, shape;
     for (unsigned i : factor.indices.set_bits()) {
       axes.push_back(i);
@@ -198,7 +336,7 @@ struct RecogniseContractionsPass
             b.clone(*op, mapping);
           return mapping.lookup(factor.value);
         });
-    return {tensor, axes};
+    return {tensor, axes, {}};
   }
 
   /// A generic that only permutes the axes of a tensor: the axis of the tensor
@@ -224,6 +362,8 @@ struct RecogniseContractionsPass
 
   void absorbTransposes(ContractOp contract) {
     auto absorb = [&](Value operand, ArrayRef<int64_t> axes, bool isLhs) {
+      if (isLhs ? contract.getLhsMap() : contract.getRhsMap())
+        return false;
       Value source;
       std::optional<SmallVector<int64_t>> permutation =
           getPermutation(operand, source);

@@ -74,21 +74,6 @@ func.func @wraps(%a: tensor<4x8xi8>, %b: tensor<8x3xi8>) -> tensor<4x3xi8> {
   return %r : tensor<4x3xi8>
 }
 
-// The windows of a convolution overlap: its factor would be many times the image.
-// CHECK-LABEL: @window
-// CHECK-NOT: tds.contract
-// CHECK: return
-func.func @window(%x: tensor<2x30xf32>, %f: tensor<4x3xf32>) -> tensor<2x4x28xf32> {
-  %r = tds.generic (%b, %o, %i) in (2, 4, 28) sum (%u) in (3) : tensor<2x4x28xf32> {
-    %at = tds.apply affine_map<(d0, d1) -> (d0 + d1)> (%i, %u)
-    %e = tds.read %x[%b, %at] : tensor<2x30xf32>
-    %w = tds.read %f[%o, %u] : tensor<4x3xf32>
-    %p = tds.mul %e, %w : f32
-    tds.yield %p : f32
-  }
-  return %r : tensor<2x4x28xf32>
-}
-
 // TRANSPOSE-LABEL: @transposed
 // TRANSPOSE-NOT: tds.generic
 // TRANSPOSE: tds.contract %{{.*}}[2, 0], %{{.*}}[1, 2] to [1, 0] : tensor<8x4xf32>, tensor<3x8xf32> to tensor<3x4xf32>

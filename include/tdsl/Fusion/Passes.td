@@ -55,6 +55,9 @@ def RecogniseContractionsPass : Pass<"tds-recognise-contractions", "::mlir::func
     A sum whose body is a product of two factors, each a function of tensors at loop indices, and where each factor has a parallel index
     that the other lacks, becomes a `tds.contract`. A factor that is more than a read becomes a generic of its own. Casts to the accumulator type are
     absorbed. Transposes in front of and behind a contraction become its axis lists.
+
+    One factor may be a window: a read at sums of multiples of loop indices, as in a convolution and in its derivatives. The contraction reads it
+    through an affine map. Where the window goes beyond the edges of the tensor (`padded`, `clamped`), a generic fills them first.
   }];
   let dependentDialects = ["::tdsl::tds::TDSDialect"];
   let statistics = [Statistic<"numContractions", "contractions", "Number of contractions recognised">];

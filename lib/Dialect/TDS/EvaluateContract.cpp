@@ -46,23 +46,43 @@ static void multiply(const T *a, const T *b, T *c, int64_t rows, int64_t sums,
                  columns);
 }
 
-llvm::Expected<Tensor> tds::arrangeAxes(
-    const Tensor &operand, ArrayRef<int64_t> axes, ArrayRef<int64_t> order,
-    llvm::SmallDenseMap<int64_t, int64_t> &extents, ElementKind kind) {
-  SmallVector<int64_t> strides;
+/// arrangeAxes for an operand that steps by `strides` along its numbers.
+static llvm::Expected<Tensor>
+arrange(const Tensor &operand, ArrayRef<int64_t> axes,
+        ArrayRef<int64_t> strides, int64_t offset, ArrayRef<int64_t> order,
+        llvm::SmallDenseMap<int64_t, int64_t> &extents, ElementKind kind) {
+  SmallVector<int64_t> steps;
   LoopNest nest;
   for (int64_t axis : order) {
     nest.parallel.push_back(extents[axis]);
-    int64_t stride = 1;
     const int64_t *at = llvm::find(axes, axis);
-    for (size_t i = at - axes.begin() + 1; i < axes.size(); ++i)
-      stride *= operand.shape()[i];
-    strides.push_back(at == axes.end() ? 0 : stride);
+    steps.push_back(at == axes.end() ? 0 : strides[at - axes.begin()]);
   }
-  reference::Reg value = nest.program.affineRead(0, operand.kind(), 0, strides);
+  reference::Reg value =
+      nest.program.affineRead(0, operand.kind(), offset, steps);
   nest.yield = nest.program.cast(value, operand.kind(), kind);
   nest.yieldKind = kind;
   return reference::runNest(nest, &operand, nullptr);
+}
+
+llvm::Expected<Tensor> tds::arrangeAxes(
+    const Tensor &operand, ArrayRef<int64_t> axes, ArrayRef<int64_t> order,
+    llvm::SmallDenseMap<int64_t, int64_t> &extents, ElementKind kind) {
+  SmallVector<int64_t> strides(axes.size());
+  int64_t stride = 1;
+  for (size_t i = axes.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= operand.shape()[i];
+  }
+  return arrange(operand, axes, strides, 0, order, extents, kind);
+}
+
+llvm::Expected<Tensor> tds::arrangeOperand(
+    ContractOp op, bool isLhs, const Tensor &operand, ArrayRef<int64_t> order,
+    llvm::SmallDenseMap<int64_t, int64_t> &extents, ElementKind kind) {
+  auto [strides, offset] = op.getStrides(isLhs);
+  return arrange(operand, isLhs ? op.getLhsAxes() : op.getRhsAxes(), strides,
+                 offset, order, extents, kind);
 }
 
 llvm::Expected<Tensor> tds::evaluateContract(ContractOp op, const Tensor &lhs,
@@ -94,11 +114,10 @@ llvm::Expected<Tensor> tds::evaluateContract(ContractOp op, const Tensor &lhs,
   // Rows of lanes run along the longer side.
   SmallVector<int64_t> *rows = &groups.rows, *columns = &groups.columns;
   const Tensor *left = &lhs, *right = &rhs;
-  ArrayRef<int64_t> leftAxes = op.getLhsAxes(), rightAxes = op.getRhsAxes();
-  if (size(*columns) < size(*rows)) {
+  bool isSwapped = size(*columns) < size(*rows);
+  if (isSwapped) {
     std::swap(rows, columns);
     std::swap(left, right);
-    std::swap(leftAxes, rightAxes);
   }
   SmallVector<int64_t> leftOrder(groups.batch), rightOrder(groups.batch),
       resultOrder(groups.batch);
@@ -108,10 +127,12 @@ llvm::Expected<Tensor> tds::evaluateContract(ContractOp op, const Tensor &lhs,
   llvm::append_range(rightOrder, *columns);
   llvm::append_range(resultOrder, *rows);
   llvm::append_range(resultOrder, *columns);
-  auto a = arrangeAxes(*left, leftAxes, leftOrder, extents, *accumulator);
+  auto a =
+      arrangeOperand(op, !isSwapped, *left, leftOrder, extents, *accumulator);
   if (!a)
     return a;
-  auto b = arrangeAxes(*right, rightAxes, rightOrder, extents, *accumulator);
+  auto b =
+      arrangeOperand(op, isSwapped, *right, rightOrder, extents, *accumulator);
   if (!b)
     return b;
 

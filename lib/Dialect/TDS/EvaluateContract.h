@@ -26,6 +26,13 @@ arrangeAxes(const reference::Tensor &operand, llvm::ArrayRef<int64_t> axes,
             llvm::SmallDenseMap<int64_t, int64_t> &extents,
             reference::ElementKind kind);
 
+/// arrangeAxes for an operand of `op`, which may be a window.
+llvm::Expected<reference::Tensor>
+arrangeOperand(ContractOp op, bool isLhs, const reference::Tensor &operand,
+               llvm::ArrayRef<int64_t> order,
+               llvm::SmallDenseMap<int64_t, int64_t> &extents,
+               reference::ElementKind kind);
+
 } // namespace tdsl::tds
 
 #endif // TDSL_LIB_DIALECT_TDS_EVALUATECONTRACT_H

@@ -153,8 +153,9 @@ OpFoldResult ContractOp::fold(FoldAdaptor adaptor) {
   // f32 holds 16-bit floats, and is what they accumulate in.
   auto kind =
       *getElementKind(getAccumulatorType(getElementType(getLhs().getType())));
-  auto left = arrangeAxes(*lhs, getLhsAxes(), order, extents, kind);
-  auto right = arrangeAxes(*rhs, getRhsAxes(), order, extents, kind);
+  auto left = arrangeOperand(*this, /*isLhs=*/true, *lhs, order, extents, kind);
+  auto right =
+      arrangeOperand(*this, /*isLhs=*/false, *rhs, order, extents, kind);
   if (!left || !right) {
     llvm::consumeError(left.takeError());
     llvm::consumeError(right.takeError());

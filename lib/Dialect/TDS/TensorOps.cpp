@@ -6,6 +6,7 @@
 
 #include "tdsl/Dialect/TDS/TDSOps.h"
 
+#include "mlir/Analysis/FlatLinearValueConstraints.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -22,13 +23,71 @@ static RankedTensorType tensorType(Value value) {
 
 llvm::SmallDenseMap<int64_t, int64_t> ContractOp::getExtentOfAxis() {
   llvm::SmallDenseMap<int64_t, int64_t> extents;
-  for (auto [axis, extent] :
-       llvm::zip(getLhsAxes(), tensorType(getLhs()).getShape()))
-    extents[axis] = extent;
-  for (auto [axis, extent] :
-       llvm::zip(getRhsAxes(), tensorType(getRhs()).getShape()))
-    extents[axis] = extent;
+  auto take = [&](ArrayRef<int64_t> axes, Value tensor) {
+    for (auto [axis, extent] : llvm::zip(axes, tensorType(tensor).getShape()))
+      extents[axis] = extent;
+  };
+  take(getResultAxes(), getResult());
+  if (!getLhsMap())
+    take(getLhsAxes(), getLhs());
+  if (!getRhsMap())
+    take(getRhsAxes(), getRhs());
   return extents;
+}
+
+std::pair<SmallVector<int64_t>, int64_t> ContractOp::getStrides(bool isLhs) {
+  ArrayRef<int64_t> shape = tensorType(isLhs ? getLhs() : getRhs()).getShape();
+  SmallVector<int64_t> dense(shape.size());
+  int64_t stride = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    dense[i] = stride;
+    stride *= shape[i];
+  }
+  std::optional<AffineMap> map = isLhs ? getLhsMap() : getRhsMap();
+  if (!map)
+    return {dense, 0};
+  SmallVector<int64_t> strides(map->getNumDims());
+  int64_t offset = 0;
+  for (auto [expr, step] : llvm::zip_equal(map->getResults(), dense)) {
+    SmallVector<int64_t> linear;
+    (void)getFlattenedAffineExpr(expr, map->getNumDims(), 0, &linear);
+    for (unsigned i = 0; i < map->getNumDims(); ++i)
+      strides[i] += linear[i] * step;
+    offset += linear.back() * step;
+  }
+  return {strides, offset};
+}
+
+Value ContractOp::buildProduct(OpBuilder &builder, Location loc,
+                               ValueRange indices) {
+  Type element = tensorType(getResult()).getElementType();
+  llvm::SmallDenseMap<int64_t, Value> indexOfAxis;
+  SmallVector<int64_t> numbers(getResultAxes());
+  llvm::append_range(numbers, getReducedAxes());
+  for (auto [number, index] : llvm::zip_equal(numbers, indices))
+    indexOfAxis[number] = index;
+  auto factor = [&](Value tensor, ArrayRef<int64_t> axes,
+                    std::optional<AffineMap> map) {
+    SmallVector<Value> dims, at;
+    for (int64_t axis : axes)
+      dims.push_back(indexOfAxis[axis]);
+    if (!map)
+      at = dims;
+    else
+      for (AffineExpr expr : map->getResults())
+        if (auto dim = dyn_cast<AffineDimExpr>(expr))
+          at.push_back(dims[dim.getPosition()]);
+        else
+          at.push_back(ApplyOp::create(
+              builder, loc, AffineMap::get(map->getNumDims(), 0, expr), dims));
+    Value value = ReadOp::create(builder, loc, tensor, at);
+    if (value.getType() != element)
+      value = CastOp::create(builder, loc, element, value);
+    return value;
+  };
+  Value lhs = factor(getLhs(), getLhsAxes(), getLhsMap());
+  Value rhs = factor(getRhs(), getRhsAxes(), getRhsMap());
+  return MulOp::create(builder, loc, lhs, rhs);
 }
 
 SmallVector<int64_t> ContractOp::getReducedAxes() {
@@ -40,10 +99,46 @@ SmallVector<int64_t> ContractOp::getReducedAxes() {
   return axes;
 }
 
+/// Whether the map is one of a window inside the tensor (contract_c5).
+static LogicalResult
+verifyWindow(ContractOp op, AffineMap map, ArrayRef<int64_t> axes,
+             RankedTensorType tensor, StringRef what,
+             llvm::SmallDenseMap<int64_t, int64_t> &extents) {
+  if (map.getNumDims() != axes.size() || map.getNumSymbols() != 0 ||
+      static_cast<int64_t>(map.getNumResults()) != tensor.getRank())
+    return op.emitOpError("has a map of the ")
+           << what << " with " << map.getNumDims() << " dimensions and "
+           << map.getNumResults() << " results, expected " << axes.size()
+           << " and " << tensor.getRank() << " (contract_c5)";
+  for (int64_t axis : axes)
+    if (!extents.contains(axis))
+      return op.emitOpError("knows no extent of axis ")
+             << axis << ", which only a window has (contract_c5)";
+  for (auto [expr, extent] :
+       llvm::zip_equal(map.getResults(), tensor.getShape())) {
+    SmallVector<int64_t> linear;
+    if (failed(getFlattenedAffineExpr(expr, map.getNumDims(), 0, &linear)) ||
+        linear.size() != map.getNumDims() + 1)
+      return op.emitOpError("has a map of the ")
+             << what << " that is not linear (contract_c5)";
+    int64_t least = linear.back(), greatest = linear.back();
+    for (auto [axis, step] : llvm::zip(axes, linear)) {
+      int64_t last = std::max<int64_t>(extents[axis] - 1, 0) * step;
+      (last < 0 ? least : greatest) += last;
+    }
+    if (least < 0 || greatest >= extent)
+      return op.emitOpError("reads the ")
+             << what << " from " << least << " to " << greatest
+             << " along an axis of extent " << extent << " (contract_c5)";
+  }
+  return success();
+}
+
 LogicalResult ContractOp::verify() {
-  auto checkList = [&](ArrayRef<int64_t> axes, Value tensor,
-                       StringRef what) -> LogicalResult {
-    if (static_cast<int64_t>(axes.size()) != tensorType(tensor).getRank())
+  auto checkList = [&](ArrayRef<int64_t> axes, Value tensor, StringRef what,
+                       bool isWindow) -> LogicalResult {
+    if (!isWindow &&
+        static_cast<int64_t>(axes.size()) != tensorType(tensor).getRank())
       return emitOpError("names ")
              << axes.size() << " axes of the " << what << ", expected its rank "
              << tensorType(tensor).getRank() << " (contract_c1)";
@@ -53,19 +148,18 @@ LogicalResult ContractOp::verify() {
                << axes[i] << " of the " << what << " twice (contract_c1)";
     return success();
   };
-  if (failed(checkList(getLhsAxes(), getLhs(), "left operand")) ||
-      failed(checkList(getRhsAxes(), getRhs(), "right operand")) ||
-      failed(checkList(getResultAxes(), getResult(), "result")))
+  if (failed(checkList(getLhsAxes(), getLhs(), "left operand",
+                       getLhsMap().has_value())) ||
+      failed(checkList(getRhsAxes(), getRhs(), "right operand",
+                       getRhsMap().has_value())) ||
+      failed(checkList(getResultAxes(), getResult(), "result", false)))
     return failure();
   llvm::SmallDenseMap<int64_t, int64_t> extents;
-  auto checkExtents = [&](ArrayRef<int64_t> axes, Value tensor,
-                          bool mayAdd) -> LogicalResult {
+  auto checkExtents = [&](ArrayRef<int64_t> axes,
+                          Value tensor) -> LogicalResult {
     for (auto [axis, extent] : llvm::zip(axes, tensorType(tensor).getShape())) {
       auto it = extents.find(axis);
       if (it == extents.end()) {
-        if (!mayAdd)
-          return emitOpError("has axis ")
-                 << axis << " in the result only (contract_c3)";
         extents[axis] = extent;
       } else if (it->second != extent) {
         return emitOpError("has extents ")
@@ -75,10 +169,24 @@ LogicalResult ContractOp::verify() {
     }
     return success();
   };
-  if (failed(checkExtents(getLhsAxes(), getLhs(), true)) ||
-      failed(checkExtents(getRhsAxes(), getRhs(), true)) ||
-      failed(checkExtents(getResultAxes(), getResult(), false)))
+  for (auto [axes, tensor, map] :
+       {std::tuple(getLhsAxes(), getLhs(), getLhsMap()),
+        std::tuple(getRhsAxes(), getRhs(), getRhsMap())})
+    if (!map && failed(checkExtents(axes, tensor)))
+      return failure();
+  for (int64_t axis : getResultAxes())
+    if (!llvm::is_contained(getLhsAxes(), axis) &&
+        !llvm::is_contained(getRhsAxes(), axis))
+      return emitOpError("has axis ")
+             << axis << " in the result only (contract_c3)";
+  if (failed(checkExtents(getResultAxes(), getResult())))
     return failure();
+  for (auto [axes, tensor, map, what] :
+       {std::tuple(getLhsAxes(), getLhs(), getLhsMap(), "left operand"),
+        std::tuple(getRhsAxes(), getRhs(), getRhsMap(), "right operand")})
+    if (map && failed(verifyWindow(*this, *map, axes, tensorType(tensor), what,
+                                   extents)))
+      return failure();
   Type lhs = tensorType(getLhs()).getElementType(),
        rhs = tensorType(getRhs()).getElementType();
   Type result = tensorType(getResult()).getElementType();

@@ -39,8 +39,15 @@ private:
   using Axis = MatrixAxes::Axis;
   Value offset(ArrayRef<Axis> over, ArrayRef<Value> indices,
                int64_t Axis::*stride);
-  void multiply(LLVM::LLVMFuncOp gemm, Value a, Value b, Value c, Value m,
-                Value n, int64_t strideC);
+  void multiply(Value a, Value b, Value c, Value m, Value n, int64_t strideC);
+  void multiplyIndexed(Value a, Value b, Value c, Value m, Value n,
+                       int64_t strideC);
+  void fillTable(Value table, ArrayRef<Axis> over, int64_t Axis::*stride,
+                 Value from, Value count, int64_t extent);
+  GemmScratch getScratch() const {
+    return GemmScratch::get(depth, tileM, tileN, tds::getElementBytes(sum),
+                            isDirect, axes.isIndexed());
+  }
   void emitEpilogue(ArrayRef<Value> outer, Value lowM, Value highM, Value lowN,
                     Value highN, Value tile);
   void setIndices(MutableArrayRef<LaneIndex> rows, const Axis &axis,
@@ -54,6 +61,7 @@ private:
   Type in, sum;
   int64_t tileM, tileN, depth;
   bool isDirect;
+  LLVM::LLVMFuncOp gemm;
 };
 
 } // namespace
@@ -66,10 +74,74 @@ Value ContractEmitter::offset(ArrayRef<Axis> over, ArrayRef<Value> indices,
   return result;
 }
 
-void ContractEmitter::multiply(LLVM::LLVMFuncOp gemm, Value a, Value b, Value c,
-                               Value m, Value n, int64_t strideC) {
-  GemmScratch scratch = GemmScratch::get(depth, tileM, tileN,
-                                         tds::getElementBytes(sum), isDirect);
+/// table[i] = the offset of point min(from + i, extent - 1) of the axes.
+void ContractEmitter::fillTable(Value table, ArrayRef<Axis> over,
+                                int64_t Axis::*stride, Value from, Value count,
+                                int64_t extent) {
+  SmallVector<int64_t> extents;
+  for (const Axis &axis : over)
+    extents.push_back(axis.extent);
+  Type i32 = lanes.builder.getI32Type();
+  lanes.loop(lanes.i64(0), count, 1, [&](Value i) {
+    Value point = lanes.minS(lanes.add(from, i), lanes.i64(extent - 1));
+    Value at = offset(over, lanes.delinearize(point, extents), stride);
+    LLVM::StoreOp::create(
+        lanes.builder, lanes.loc,
+        arith::TruncIOp::create(lanes.builder, lanes.loc, i32, at),
+        lanes.address(table, i32, i));
+  });
+}
+
+/// The product block after block of k; the table of the columns is filled.
+void ContractEmitter::multiplyIndexed(Value a, Value b, Value c, Value m,
+                                      Value n, int64_t strideC) {
+  GemmScratch scratch = getScratch();
+  Value tableN = frame.scratchAt(scratch.tableN),
+        tableBk = frame.scratchAt(scratch.tableBk),
+        tableAk = frame.scratchAt(scratch.tableAk);
+  int64_t extent = axes.k.extent;
+  bool isDirectA = axes.isDirect() && in == sum;
+  lanes.loop(
+      lanes.i64(0), lanes.i64(llvm::divideCeil(extent, depth)), 1,
+      [&](Value block) {
+        Value low = lanes.mul(block, lanes.i64(depth));
+        Value steps =
+            lanes.minS(lanes.i64(depth), lanes.sub(lanes.i64(extent), low));
+        fillTable(tableBk, axes.tableK, &Axis::rhs, low, steps, extent);
+        Value fromA = a;
+        if (isDirectA)
+          fromA = lanes.address(a, getMemoryType(in), low);
+        else
+          fillTable(tableAk, axes.tableK, &Axis::lhs, low, steps, extent);
+        Value isLater = arith::CmpIOp::create(lanes.builder, lanes.loc,
+                                              arith::CmpIPredicate::ne, block,
+                                              lanes.i64(0));
+        SmallVector<Value> arguments = {
+            fromA,
+            b,
+            c,
+            frame.scratchAt(scratch.packA),
+            frame.scratch,
+            tableAk,
+            tableN,
+            tableBk,
+            m,
+            n,
+            steps,
+            lanes.i64(axes.m.lhs),
+            lanes.i64(strideC),
+            lanes.i64(isDirectA),
+            arith::ExtUIOp::create(lanes.builder, lanes.loc,
+                                   lanes.builder.getI64Type(), isLater)};
+        LLVM::CallOp::create(lanes.builder, lanes.loc, gemm, arguments);
+      });
+}
+
+void ContractEmitter::multiply(Value a, Value b, Value c, Value m, Value n,
+                               int64_t strideC) {
+  if (axes.isIndexed())
+    return multiplyIndexed(a, b, c, m, n, strideC);
+  GemmScratch scratch = getScratch();
   SmallVector<int64_t> extents;
   int64_t count = 1;
   for (const Axis &axis : axes.outerK) {
@@ -133,6 +205,8 @@ void ContractEmitter::emitEpilogue(ArrayRef<Value> outer, Value lowM,
   unsigned width = std::min<uint64_t>({16, llvm::PowerOf2Ceil(uint64_t(extent)),
                                        uint64_t(frame.getInt("columns"))});
   PointEmitter points(frame, point, width, /*lanesOnRows=*/true);
+  // Merged axes of the result: all but the last one stay 0.
+  points.collapseRows(type.getRank() - axes.n.resultAxes.front());
   Buffer buffer{tile, sum, {}, {tileN, 1}, 64};
   SmallVector<LaneIndex> rows(type.getRank(), lanes.constantIndex(0));
   for (auto [axis, index] : llvm::zip_equal(axes.outer, outer))
@@ -159,7 +233,7 @@ void ContractEmitter::emitEpilogue(ArrayRef<Value> outer, Value lowM,
             lanes.store(out, {lanes.index(m), n}, value);
             return;
           }
-          rows[axes.n.resultAxes[0]] = n;
+          rows[axes.n.resultAxes.back()] = n;
           frame.body.setRegister(op.getResult(), value);
           points.emitPoint(rows);
         });
@@ -169,11 +243,11 @@ void ContractEmitter::emitEpilogue(ArrayRef<Value> outer, Value lowM,
 void ContractEmitter::emit() {
   GemmVariant variant{in, sum, unsigned(frame.getInt("rows")),
                       unsigned(frame.getInt("columns"))};
-  LLVM::LLVMFuncOp gemm = getGemm(frame.module, frame.target, variant);
+  gemm = axes.isIndexed() ? getIndexedGemm(frame.module, frame.target, variant)
+                          : getGemm(frame.module, frame.target, variant);
   const Buffer &lhs = *frame.body.getBuffer(axes.shape.lhs(op));
   const Buffer &rhs = *frame.body.getBuffer(axes.shape.rhs(op));
-  GemmScratch scratch = GemmScratch::get(depth, tileM, tileN,
-                                         tds::getElementBytes(sum), isDirect);
+  GemmScratch scratch = getScratch();
   SmallVector<int64_t> extents;
   for (const Axis &axis : axes.outer)
     extents.push_back(axis.extent);
@@ -192,11 +266,21 @@ void ContractEmitter::emit() {
         lanes.minS(lanes.add(lowN, lanes.i64(tileN)), lanes.i64(axes.n.extent));
     Value offsetA = lanes.add(offset(axes.outer, at, &Axis::lhs),
                               lanes.mul(lowM, lanes.i64(axes.m.lhs)));
+    offsetA = lanes.add(offsetA, lanes.i64(axes.shape.lhsOffset));
     Value offsetB = lanes.add(offset(axes.outer, at, &Axis::rhs),
                               lanes.mul(lowN, lanes.i64(axes.n.rhs)));
+    offsetB = lanes.add(offsetB, lanes.i64(axes.shape.rhsOffset));
     Value a = lanes.address(lhs.pointer, memory, offsetA);
     Value b = lanes.address(rhs.pointer, memory, offsetB);
     Value m = lanes.sub(highM, lowM), n = lanes.sub(highN, lowN);
+    if (axes.isIndexed()) {
+      int64_t columns = frame.getInt("columns");
+      Value whole =
+          lanes.mul(lanes.divU(lanes.add(n, lanes.i64(columns - 1)), columns),
+                    lanes.i64(columns));
+      fillTable(frame.scratchAt(scratch.tableN), axes.tableN, &Axis::rhs, lowN,
+                whole, axes.n.extent);
+    }
     if (isDirect) {
       Value offsetC =
           lanes.add(lanes.add(offset(axes.outer, at, &Axis::out),
@@ -204,11 +288,11 @@ void ContractEmitter::emit() {
                     lowN);
       Value c = lanes.address(frame.outputBuffer(0).pointer, getMemoryType(sum),
                               offsetC);
-      multiply(gemm, a, b, c, m, n, axes.m.out);
+      multiply(a, b, c, m, n, axes.m.out);
       return;
     }
     Value tile = frame.scratchAt(scratch.tile);
-    multiply(gemm, a, b, tile, m, n, tileN);
+    multiply(a, b, tile, m, n, tileN);
     emitEpilogue(at, lowM, highM, lowN, highN, tile);
   });
 }

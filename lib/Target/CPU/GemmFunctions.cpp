@@ -47,6 +47,7 @@ public:
   }
 
   LLVM::LLVMFuncOp getGemm();
+  LLVM::LLVMFuncOp getIndexedGemm();
 
 private:
   std::string suffix(unsigned panel);
@@ -58,7 +59,13 @@ private:
     LLVM::CallOp::create(builder, loc, function, arguments);
   }
   LLVM::LLVMFuncOp getPack(unsigned panel);
+  LLVM::LLVMFuncOp getIndexedPack();
+  LLVM::LLVMFuncOp getIndexedRowPack();
   LLVM::LLVMFuncOp getInner(bool isWide);
+  Value loadIndex(Value table, Value at);
+  void emitTiles(Value spaceA, Value spaceB, Value directA, Value c, Value m,
+                 Value n, Value steps, Value packs, Value strideAm,
+                 Value strideAk, Value strideC, Value fromC);
   void packContiguous(Value to, Value from, Value strideK, Value depth,
                       unsigned panel);
   void packMasked(Value to, Value from, Value strideK, Value depth, Value valid,
@@ -312,6 +319,139 @@ LLVM::LLVMFuncOp GemmFunctions::getPack(unsigned panel) {
 }
 
 //===----------------------------------------------------------------------===//
+// Packing through tables: to[k * panel + p] = from[tableP[p] + tableK[k]]
+//===----------------------------------------------------------------------===//
+
+/// An entry of a table of i32, as i64.
+Value GemmFunctions::loadIndex(Value table, Value at) {
+  Type i32 = builder.getI32Type();
+  Value entry =
+      LLVM::LoadOp::create(builder, loc, i32, lanes.address(table, i32, at));
+  return arith::ExtSIOp::create(builder, loc, i64, entry);
+}
+
+/// pack(to, from, tableP, tableK, count, depth): panels of columns. tableP has
+/// entries up to the next multiple of the columns.
+LLVM::LLVMFuncOp GemmFunctions::getIndexedPack() {
+  OpBuilder::InsertionGuard guard(builder);
+  unsigned panel = variant.columns;
+  // As many elements at once as a register of sums holds.
+  unsigned width = std::min(panel, 2 * vectorLanes);
+  auto [function, isNew] = begin("tds_pack_indexed_" + suffix(panel),
+                                 {ptr, ptr, ptr, ptr, i64, i64});
+  if (!isNew)
+    return function;
+  Block &block = function.getBody().front();
+  Value to = block.getArgument(0), from = block.getArgument(1);
+  Value tableP = block.getArgument(2), tableK = block.getArgument(3);
+  Value count = block.getArgument(4), depth = block.getArgument(5);
+  function.setArgAttr(0, LLVM::LLVMDialect::getNoAliasAttrName(),
+                      builder.getUnitAttr());
+  Type i32 = builder.getI32Type();
+  auto vector = [&](Type element) { return VectorType::get({width}, element); };
+  auto spread = [&](Value scalar) -> Value {
+    lanes.setLanes(width);
+    Value result = lanes.splat(scalar);
+    lanes.setLanes(1);
+    return result;
+  };
+  lanes.loop(lanes.i64(0), count, panel, [&](Value p) {
+    for (unsigned part = 0; part < panel; part += width) {
+      Value first = lanes.add(p, lanes.i64(part));
+      Value offsets = vectorLoad(lanes.address(tableP, i32, first), i32, width);
+      Value target = lanes.address(lanes.address(to, sum, lanes.mul(p, depth)),
+                                   sum, lanes.i64(part));
+      auto store = [&](Value k, Value elements) {
+        lanes.setLanes(width);
+        Value value = convert(elements);
+        lanes.setLanes(1);
+        vectorStore(value,
+                    lanes.address(target, sum, lanes.mul(k, lanes.i64(panel))));
+      };
+      lanes.setLanes(width);
+      Value iota = lanes.iota(32);
+      lanes.setLanes(1);
+      Value begin =
+          LLVM::ExtractElementOp::create(builder, loc, offsets, lanes.i32(0));
+      Value neighbours = arith::CmpIOp::create(
+          builder, loc, arith::CmpIPredicate::eq, offsets,
+          arith::AddIOp::create(builder, loc, spread(begin), iota));
+      Value areNeighbours = LLVM::vector_reduce_and::create(
+          builder, loc, builder.getI1Type(), neighbours);
+      ifElse(
+          areNeighbours,
+          [&] {
+            Value source = lanes.address(
+                from, in, arith::ExtSIOp::create(builder, loc, i64, begin));
+            lanes.loop(lanes.i64(0), depth, 1, [&](Value k) {
+              Value at = lanes.address(source, in, loadIndex(tableK, k));
+              store(k, vectorLoad(at, in, width));
+            });
+          },
+          [&] {
+            Value apart =
+                arith::ExtSIOp::create(builder, loc, vector(i64), offsets);
+            Value all = arith::ConstantOp::create(
+                builder, loc,
+                DenseElementsAttr::get(vector(builder.getI1Type()), true));
+            auto pointers = VectorType::get({width}, ptr);
+            lanes.loop(lanes.i64(0), depth, 1, [&](Value k) {
+              Value at = lanes.address(from, in, loadIndex(tableK, k));
+              Value places = LLVM::GEPOp::create(builder, loc, pointers, in, at,
+                                                 ValueRange{apart});
+              Value passed = LLVM::PoisonOp::create(builder, loc, vector(in));
+              store(k, LLVM::masked_gather::create(
+                           builder, loc, vector(in), places, all, passed,
+                           builder.getI32IntegerAttr(
+                               in.getIntOrFloatBitWidth() / 8)));
+            });
+          });
+    }
+  });
+  end();
+  return function;
+}
+
+/// pack(to, from, strideP, tableK, count, depth): panels of rows. Rows from
+/// `count` on repeat the last one.
+LLVM::LLVMFuncOp GemmFunctions::getIndexedRowPack() {
+  OpBuilder::InsertionGuard guard(builder);
+  unsigned panel = variant.rows;
+  auto [function, isNew] =
+      begin("tds_pack_rows_" + suffix(panel), {ptr, ptr, i64, ptr, i64, i64});
+  if (!isNew)
+    return function;
+  Block &block = function.getBody().front();
+  Value to = block.getArgument(0), from = block.getArgument(1);
+  Value strideP = block.getArgument(2), tableK = block.getArgument(3);
+  Value count = block.getArgument(4), depth = block.getArgument(5);
+  function.setArgAttr(0, LLVM::LLVMDialect::getNoAliasAttrName(),
+                      builder.getUnitAttr());
+  Value last = lanes.sub(count, lanes.i64(1));
+  lanes.loop(lanes.i64(0), count, panel, [&](Value p) {
+    Value target = lanes.address(to, sum, lanes.mul(p, depth));
+    SmallVector<Value> rows;
+    for (unsigned i = 0; i < panel; ++i) {
+      Value row = lanes.minS(lanes.add(p, lanes.i64(i)), last);
+      rows.push_back(lanes.address(from, in, lanes.mul(row, strideP)));
+    }
+    lanes.loop(lanes.i64(0), depth, 1, [&](Value k) {
+      Value at = loadIndex(tableK, k);
+      Value line = lanes.mul(k, lanes.i64(panel));
+      for (unsigned i = 0; i < panel; ++i) {
+        Value element = LLVM::LoadOp::create(builder, loc, in,
+                                             lanes.address(rows[i], in, at));
+        LLVM::StoreOp::create(
+            builder, loc, convert(element),
+            lanes.address(target, sum, lanes.add(line, lanes.i64(i))));
+      }
+    });
+  });
+  end();
+  return function;
+}
+
+//===----------------------------------------------------------------------===//
 // The inner loop
 //===----------------------------------------------------------------------===//
 
@@ -406,11 +546,54 @@ LLVM::LLVMFuncOp GemmFunctions::getInner(bool isWide) {
 // The blocks
 //===----------------------------------------------------------------------===//
 
+/// The register tiles of a block of k: A packed where `packs`, else in place
+/// from `directA` on.
+void GemmFunctions::emitTiles(Value spaceA, Value spaceB, Value directA,
+                              Value c, Value m, Value n, Value steps,
+                              Value packs, Value strideAm, Value strideAk,
+                              Value strideC, Value fromC) {
+  unsigned rows = variant.rows, columns = variant.columns;
+  LLVM::LLVMFuncOp inner = getInner(/*isWide=*/false);
+  LLVM::LLVMFuncOp wide = hasWide ? getInner(/*isWide=*/true) : inner;
+  Value zero = lanes.i64(0), one = lanes.i64(1), usesWide;
+  if (hasWide)
+    usesWide = LLVM::CallOp::create(builder, loc, getHasWideVectors(module),
+                                    ValueRange())
+                   .getResult();
+  auto either = [&](Value x, Value y) -> Value {
+    return arith::SelectOp::create(builder, loc, packs, x, y);
+  };
+  Value strideRow = either(one, strideAm);
+  Value strideStep = either(lanes.i64(rows), strideAk);
+  lanes.loop(zero, n, columns, [&](Value j) {
+    Value panel = lanes.address(spaceB, sum, lanes.mul(j, steps));
+    lanes.loop(zero, m, rows, [&](Value i) {
+      Value packed = lanes.address(spaceA, sum, lanes.mul(i, steps));
+      Value direct = lanes.address(directA, in, lanes.mul(i, strideAm));
+      Value rowsLeft = either(lanes.i64(rows), lanes.sub(m, i));
+      Value place = lanes.address(c, sum, lanes.add(lanes.mul(i, strideC), j));
+      Value rowOfA = either(packed, direct);
+      auto callInner = [&](LLVM::LLVMFuncOp function, unsigned column) {
+        Value shift = lanes.i64(column);
+        call(function, {rowOfA, lanes.address(panel, sum, shift),
+                        lanes.address(place, sum, shift), strideRow, strideStep,
+                        strideC, steps, rowsLeft, fromC});
+      };
+      auto inParts = [&] {
+        for (unsigned part = 0; part < columns; part += tileColumns)
+          callInner(inner, part);
+      };
+      if (hasWide)
+        ifElse(usesWide, [&] { callInner(wide, 0); }, inParts);
+      else
+        inParts();
+    });
+  });
+}
+
 LLVM::LLVMFuncOp GemmFunctions::getGemm() {
   unsigned rows = variant.rows, columns = variant.columns;
   LLVM::LLVMFuncOp packA = getPack(rows), packB = getPack(columns);
-  LLVM::LLVMFuncOp inner = getInner(/*isWide=*/false);
-  LLVM::LLVMFuncOp wide = hasWide ? getInner(/*isWide=*/true) : inner;
   SmallVector<Type> parameters(5, ptr);
   parameters.append(10, i64);
   auto [function, isNew] = begin(
@@ -425,11 +608,6 @@ LLVM::LLVMFuncOp GemmFunctions::getGemm() {
         strideBk = arg(11), strideC = arg(12), depth = arg(13),
         accumulate = arg(14);
   Value zero = lanes.i64(0), one = lanes.i64(1);
-  Value usesWide;
-  if (hasWide)
-    usesWide = LLVM::CallOp::create(builder, loc, getHasWideVectors(module),
-                                    ValueRange())
-                   .getResult();
   bool mustPack = in != sum;
   Value packs = isEqual(strideAk, 1);
   packs = arith::XOrIOp::create(
@@ -437,9 +615,6 @@ LLVM::LLVMFuncOp GemmFunctions::getGemm() {
       arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true)));
   if (mustPack)
     packs = arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true));
-  auto either = [&](Value x, Value y) -> Value {
-    return arith::SelectOp::create(builder, loc, packs, x, y);
-  };
   // The blocks of k: a step that is not a constant needs its own loop form.
   Value blocks = arith::DivUIOp::create(
       builder, loc, lanes.sub(lanes.add(k, depth), one), depth);
@@ -455,36 +630,44 @@ LLVM::LLVMFuncOp GemmFunctions::getGemm() {
     Value isFirst = isEqual(block, 0);
     Value fromC =
         arith::SelectOp::create(builder, loc, isFirst, accumulate, one);
-    Value strideRow = either(one, strideAm);
-    Value strideStep = either(lanes.i64(rows), strideAk);
-    lanes.loop(zero, n, columns, [&](Value j) {
-      Value panel = lanes.address(spaceB, sum, lanes.mul(j, steps));
-      lanes.loop(zero, m, rows, [&](Value i) {
-        Value packed = lanes.address(spaceA, sum, lanes.mul(i, steps));
-        Value direct = lanes.address(fromA, in, lanes.mul(i, strideAm));
-        Value rowsLeft = either(lanes.i64(rows), lanes.sub(m, i));
-        Value place =
-            lanes.address(c, sum, lanes.add(lanes.mul(i, strideC), j));
-        Value rowOfA = either(packed, direct);
-        auto callInner = [&](LLVM::LLVMFuncOp function, unsigned column) {
-          Value shift = lanes.i64(column);
-          call(function, {rowOfA, lanes.address(panel, sum, shift),
-                          lanes.address(place, sum, shift), strideRow,
-                          strideStep, strideC, steps, rowsLeft, fromC});
-        };
-        auto inParts = [&] {
-          for (unsigned part = 0; part < columns; part += tileColumns)
-            callInner(inner, part);
-        };
-        if (hasWide)
-          ifElse(usesWide, [&] { callInner(wide, 0); }, inParts);
-        else
-          inParts();
-      });
-    });
+    emitTiles(spaceA, spaceB, fromA, c, m, n, steps, packs, strideAm, strideAk,
+              strideC, fromC);
   });
   end();
   return function;
+}
+
+LLVM::LLVMFuncOp GemmFunctions::getIndexedGemm() {
+  unsigned rows = variant.rows, columns = variant.columns;
+  LLVM::LLVMFuncOp packA = getIndexedRowPack(), packB = getIndexedPack();
+  SmallVector<Type> parameters(8, ptr);
+  parameters.append(7, i64);
+  auto [function, isNew] =
+      begin("tds_gemm_indexed_" + suffix(rows) + "x" + std::to_string(columns),
+            parameters);
+  if (!isNew)
+    return function;
+  Block &block = function.getBody().front();
+  auto arg = [&](unsigned i) { return block.getArgument(i); };
+  Value a = arg(0), b = arg(1), c = arg(2), spaceA = arg(3), spaceB = arg(4);
+  Value tableAk = arg(5), tableBn = arg(6), tableBk = arg(7);
+  Value m = arg(8), n = arg(9), steps = arg(10), strideAm = arg(11),
+        strideC = arg(12), direct = arg(13), fromC = arg(14);
+  call(packB, {spaceB, b, tableBn, tableBk, n, steps});
+  Value packs = isEqual(direct, 0);
+  if (in != sum)
+    packs = arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true));
+  lanes.ifThen(packs,
+               [&] { call(packA, {spaceA, a, strideAm, tableAk, m, steps}); });
+  emitTiles(spaceA, spaceB, a, c, m, n, steps, packs, strideAm, lanes.i64(1),
+            strideC, fromC);
+  end();
+  return function;
+}
+
+LLVM::LLVMFuncOp cpu::getIndexedGemm(ModuleOp module, const CPUTarget &target,
+                                     const GemmVariant &variant) {
+  return GemmFunctions(module, target, variant).getIndexedGemm();
 }
 
 LLVM::LLVMFuncOp cpu::getGemm(ModuleOp module, const CPUTarget &target,

@@ -38,6 +38,20 @@ struct GemmVariant {
 mlir::LLVM::LLVMFuncOp getGemm(mlir::ModuleOp module, const CPUTarget &target,
                                const GemmVariant &variant);
 
+/// The same for one block of k and operands that are windows:
+///
+///     gemm(A, B, C, packA, packB, tableAk, tableBn, tableBk,
+///          m, n, steps, strideAm, strideC, direct, fromC)
+///
+/// Element (i, k) of A is A[i * strideAm + tableAk[k]], or A[i * strideAm + k]
+/// where direct != 0 and the types are equal; element (k, j) of B is
+/// B[tableBk[k] + tableBn[j]]. Tables hold i32; tableBn goes on to the next
+/// multiple of columns. packA and packB have room for `steps` x m and n,
+/// rounded up. C is read where fromC != 0.
+mlir::LLVM::LLVMFuncOp getIndexedGemm(mlir::ModuleOp module,
+                                      const CPUTarget &target,
+                                      const GemmVariant &variant);
+
 } // namespace tdsl::cpu
 
 #endif // TDSL_LIB_TARGET_CPU_GEMMFUNCTIONS_H

@@ -35,6 +35,30 @@ NamedAttribute number(Builder &b, StringRef key, int64_t value) {
 
 } // namespace
 
+/// Along a last axis of k shorter than this, blocks of k go through a table.
+static constexpr int64_t shortAxis = 64;
+
+/// Whether the operations behind the product can walk the result's axes from
+/// `first` on as one.
+static bool mayMergeFrom(tds::KernelOp kernel, tds::ContractOp op,
+                         int64_t first) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(op.getType()).getShape();
+  // The merged index stands in the place of the last axis.
+  if (shape.back() == 1)
+    return false;
+  return llvm::all_of(
+      kernel.getBlock()->getOps<tds::GenericOp>(), [&](tds::GenericOp generic) {
+        return canCollapse(generic.getBlock(), shape, first, shape.size());
+      });
+}
+
+/// Whether tables of i32 hold every offset in the operands.
+static bool hasSmallOffsets(tds::ContractOp op) {
+  return llvm::all_of(op->getOperandTypes(), [](Type type) {
+    return cast<RankedTensorType>(type).getNumElements() <= INT32_MAX;
+  });
+}
+
 MatrixAxes MatrixAxes::get(tds::KernelOp kernel, tds::ContractOp op) {
   MatrixAxes result;
   // The other operations of the kernel want the index along n as it is.
@@ -54,6 +78,27 @@ MatrixAxes MatrixAxes::get(tds::KernelOp kernel, tds::ContractOp op) {
         result.outer.push_back(shape.m[i]);
     result.m = shape.m[best];
   }
+  // The last n axes that lie next to each other in the result.
+  size_t firstN = shape.n.empty() ? 0 : shape.n.size() - 1;
+  while (firstN > 0 &&
+         shape.n[firstN - 1].out ==
+             shape.n[firstN].out * shape.n[firstN].extent &&
+         mayMergeFrom(kernel, op, shape.n[firstN - 1].resultAxes.front()))
+    --firstN;
+  bool splitsN = shape.n.size() > firstN + 1,
+       splitsK = shape.k.size() > 1 && shape.k.back().extent < shortAxis;
+  if ((splitsN || splitsK) && !shape.n.empty() && !shape.k.empty() &&
+      hasSmallOffsets(op)) {
+    result.tableN.assign(shape.n.begin() + firstN, shape.n.end());
+    result.tableK.assign(shape.k);
+    result.outer.append(shape.n.begin(), shape.n.begin() + firstN);
+    result.n = Axis{
+        ContractShape::getExtent(result.tableN), 0, 0, shape.n.back().out, {}};
+    for (const Axis &axis : result.tableN)
+      llvm::append_range(result.n.resultAxes, axis.resultAxes);
+    result.k = Axis{ContractShape::getExtent(shape.k), 0, 0, 0, {}};
+    return result;
+  }
   if (!shape.n.empty()) {
     result.outer.append(shape.n.begin(), shape.n.end() - 1);
     result.n = shape.n.back();
@@ -66,12 +111,16 @@ MatrixAxes MatrixAxes::get(tds::KernelOp kernel, tds::ContractOp op) {
 }
 
 GemmScratch GemmScratch::get(int64_t depth, int64_t tileM, int64_t tileN,
-                             int64_t sumBytes, bool isDirect) {
+                             int64_t sumBytes, bool isDirect, bool isIndexed) {
   GemmScratch result;
   result.packA = roundUp(depth * tileN * sumBytes, 64);
   result.tile = result.packA + roundUp(depth * tileM * sumBytes, 64);
-  result.total =
+  result.tableN =
       result.tile + (isDirect ? 0 : roundUp(tileM * tileN * sumBytes, 64));
+  result.tableBk = result.tableN + (isIndexed ? roundUp(tileN * 4, 64) : 0);
+  int64_t ofSteps = isIndexed ? roundUp(depth * 4, 64) : 0;
+  result.tableAk = result.tableBk + ofSteps;
+  result.total = result.tableAk + ofSteps;
   return result;
 }
 
@@ -116,7 +165,8 @@ FailureOr<DictionaryAttr> cpu::scheduleContract(tds::KernelOp kernel,
   int64_t lanes = target.vectorBits / 8 / sumBytes;
   int64_t columns = n > lanes ? 2 * lanes : lanes;
   // Wide enough for two registers of 512 bits, which a processor may have.
-  if (target.vectorBits == 256 && n % (4 * lanes) == 0)
+  if (target.vectorBits == 256 &&
+      (n % (4 * lanes) == 0 || (axes.isIndexed() && n > 2 * lanes)))
     columns = 4 * lanes;
   // Rows of the register tile, and what a tile of fewer rows costs more.
   struct Choice {
@@ -148,11 +198,18 @@ FailureOr<DictionaryAttr> cpu::scheduleContract(tds::KernelOp kernel,
   };
   int64_t tileM = split(m, largestTile, rows);
   int64_t tileN = split(n, largestTile, columns);
+  // Packing through tables costs more: it is shared by more multiplications.
+  int64_t leastM = 4 * rows, leastN = columns;
+  if (axes.isIndexed()) {
+    leastM = 64;
+    leastN = 128;
+    wanted = std::min<int64_t>(wanted, itemsToShare);
+  }
   auto items = [&] {
     return count * llvm::divideCeil(m, tileM) * llvm::divideCeil(n, tileN);
   };
   while (int64_t(items()) < wanted) {
-    bool canM = tileM > 4 * rows, canN = tileN > columns;
+    bool canM = tileM > leastM, canN = tileN > leastN;
     if (!canM && !canN)
       break;
     if (canN && (tileN >= tileM || !canM))
@@ -167,8 +224,8 @@ FailureOr<DictionaryAttr> cpu::scheduleContract(tds::KernelOp kernel,
   bool isDirect = isAlone && kernel.getOutputs().size() == 1 &&
                   type.getElementType() == sum && m % rows == 0 &&
                   n % columns == 0;
-  GemmScratch scratch =
-      GemmScratch::get(depth, tileM, tileN, sumBytes, isDirect);
+  GemmScratch scratch = GemmScratch::get(depth, tileM, tileN, sumBytes,
+                                         isDirect, axes.isIndexed());
   Builder b(kernel.getContext());
   SmallVector<NamedAttribute> attrs = {
       number(b, "work", items()),

@@ -18,7 +18,16 @@ struct MatrixAxes {
   Axis m, n, k;
   /// Batch axes and further m and n axes; further k axes, summed in this order.
   llvm::SmallVector<Axis> outer, outerK;
+  /// Where n or k are several axes that only tables can walk as one (a window):
+  /// those axes; `n` and `k` then have the extents of all of them, and strides
+  /// in the result only.
+  llvm::SmallVector<Axis> tableN, tableK;
 
+  bool isIndexed() const { return !tableK.empty(); }
+  /// Whether A has unit stride along all of k.
+  bool isDirect() const {
+    return isIndexed() ? tableK.size() == 1 && tableK[0].lhs == 1 : k.lhs == 1;
+  }
   static MatrixAxes get(tds::KernelOp kernel, tds::ContractOp op);
 };
 
@@ -29,11 +38,12 @@ template <typename Op> Op onlyOne(tds::KernelOp kernel) {
 }
 
 /// Bytes at the front of the scratch of a matrix product, each part 64-byte
-/// aligned: packed B, packed A, then the tile of C (0 where it is not needed).
+/// aligned: packed B, packed A, the tile of C (0 where it is not needed), and
+/// the tables of an indexed one.
 struct GemmScratch {
-  int64_t packA = 0, tile = 0, total = 0;
+  int64_t packA = 0, tile = 0, tableN = 0, tableBk = 0, tableAk = 0, total = 0;
   static GemmScratch get(int64_t depth, int64_t tileM, int64_t tileN,
-                         int64_t sumBytes, bool isDirect);
+                         int64_t sumBytes, bool isDirect, bool isIndexed);
 };
 
 /// May give a schedule for the contraction as a reduction (`expand`).

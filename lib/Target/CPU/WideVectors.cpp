@@ -57,8 +57,8 @@ private:
   }
   Value ask(StringRef instruction, StringRef constraints, ValueRange operands,
             unsigned index, unsigned count) {
-    auto type = LLVM::LLVMStructType::getLiteral(
-        builder.getContext(), SmallVector<Type>(count, i32));
+    auto type = LLVM::LLVMStructType::getLiteral(builder.getContext(),
+                                                 SmallVector<Type>(count, i32));
     Value all = LLVM::InlineAsmOp::create(
                     builder, loc, type, operands, instruction, constraints,
                     /*has_side_effects=*/true, /*is_align_stack=*/false,
@@ -68,8 +68,7 @@ private:
     return LLVM::ExtractValueOp::create(builder, loc, all, index);
   }
   Value has(Value value, int64_t mask) {
-    Value bits =
-        arith::AndIOp::create(builder, loc, value, constant(mask));
+    Value bits = arith::AndIOp::create(builder, loc, value, constant(mask));
     return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, bits,
                                  constant(mask));
   }
@@ -92,9 +91,9 @@ LLVM::LLVMFuncOp cpu::getHasWideVectors(ModuleOp module) {
   LLVM::GlobalOp::create(builder, loc, i8, /*isConstant=*/false,
                          LLVM::Linkage::External, memory,
                          builder.getI8IntegerAttr(0), /*alignment=*/1);
-  auto function = LLVM::LLVMFuncOp::create(
-      builder, loc, name, LLVM::LLVMFunctionType::get(i1, {}),
-      LLVM::Linkage::Internal);
+  auto function = LLVM::LLVMFuncOp::create(builder, loc, name,
+                                           LLVM::LLVMFunctionType::get(i1, {}),
+                                           LLVM::Linkage::Internal);
   function.setNoUnwind(true);
 
   // known: return answer; unknown -> leaf -> saved -> found: the next
@@ -146,12 +145,11 @@ LLVM::LLVMFuncOp cpu::getHasWideVectors(ModuleOp module) {
   branch(test.systemSaves(0xE6), third, {}, keep, number(1));
 
   // AVX512F, DQ, CD, BW, VL.
-  const int64_t features = 1ll << 16 | 1ll << 17 | 1ll << 28 | 1ll << 30 |
-                           1ll << 31;
+  const int64_t features =
+      1ll << 16 | 1ll << 17 | 1ll << 28 | 1ll << 30 | 1ll << 31;
   builder.setInsertionPointToStart(third);
-  Value found = arith::SelectOp::create(builder, loc,
-                                        test.leafHas(7, 1, features),
-                                        number(2), number(1));
+  Value found = arith::SelectOp::create(
+      builder, loc, test.leafHas(7, 1, features), number(2), number(1));
   LLVM::BrOp::create(builder, loc, found, keep);
 
   builder.setInsertionPointToStart(keep);

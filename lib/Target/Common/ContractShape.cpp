@@ -35,11 +35,9 @@ static void merge(SmallVectorImpl<Axis> &axes, bool mayMerge) {
 
 ContractShape ContractShape::get(tds::ContractOp op, bool mergeColumns) {
   ContractShape shape;
-  auto stridesOf = [](Value tensor, ArrayRef<int64_t> numbers) {
+  auto stridesOf = [](ArrayRef<int64_t> numbers, ArrayRef<int64_t> strides) {
     llvm::SmallDenseMap<int64_t, int64_t> result;
-    auto type = cast<RankedTensorType>(tensor.getType());
-    for (auto [number, stride] :
-         llvm::zip_equal(numbers, denseStrides(type.getShape())))
+    for (auto [number, stride] : llvm::zip_equal(numbers, strides))
       result[number] = stride;
     return result;
   };
@@ -53,9 +51,14 @@ ContractShape ContractShape::get(tds::ContractOp op, bool mergeColumns) {
     }
   ArrayRef<int64_t> left = shape.swapped ? op.getRhsAxes() : op.getLhsAxes();
   ArrayRef<int64_t> right = shape.swapped ? op.getLhsAxes() : op.getRhsAxes();
-  auto lhs = stridesOf(shape.lhs(op), left);
-  auto rhs = stridesOf(shape.rhs(op), right);
-  auto out = stridesOf(op.getResult(), results);
+  auto [lhsStrides, lhsOffset] = op.getStrides(/*isLhs=*/!shape.swapped);
+  auto [rhsStrides, rhsOffset] = op.getStrides(/*isLhs=*/shape.swapped);
+  shape.lhsOffset = lhsOffset;
+  shape.rhsOffset = rhsOffset;
+  auto lhs = stridesOf(left, lhsStrides);
+  auto rhs = stridesOf(right, rhsStrides);
+  auto resultType = cast<RankedTensorType>(op.getType());
+  auto out = stridesOf(results, denseStrides(resultType.getShape()));
   auto axisOf = [&](int64_t number) {
     return Axis{extents[number],
                 lhs.lookup(number),
@@ -84,31 +87,14 @@ void target::expandContract(tds::KernelOp kernel, StringRef kind) {
   tds::ContractOp op = *kernel.getBlock()->getOps<tds::ContractOp>().begin();
   OpBuilder builder(op);
   auto type = cast<RankedTensorType>(op.getType());
-  Type element = type.getElementType();
   SmallVector<int64_t> reduced = op.getReducedAxes();
   auto extents = op.getExtentOfAxis();
   SmallVector<int64_t> reduceExtents;
   for (int64_t number : reduced)
     reduceExtents.push_back(extents[number]);
   bool isSum = !reduced.empty();
-  auto body = [&](OpBuilder &b, Location loc, ValueRange indices) -> Value {
-    llvm::SmallDenseMap<int64_t, Value> indexOf;
-    for (auto [i, number] : llvm::enumerate(op.getResultAxes()))
-      indexOf[number] = indices[i];
-    for (auto [i, number] : llvm::enumerate(reduced))
-      indexOf[number] = indices[type.getRank() + i];
-    auto read = [&](Value tensor, ArrayRef<int64_t> numbers) -> Value {
-      SmallVector<Value> at;
-      for (int64_t number : numbers)
-        at.push_back(indexOf[number]);
-      Value value = tds::ReadOp::create(b, loc, tensor, at);
-      if (value.getType() != element)
-        value = tds::CastOp::create(b, loc, element, value);
-      return value;
-    };
-    Value left = read(op.getLhs(), op.getLhsAxes());
-    Value right = read(op.getRhs(), op.getRhsAxes());
-    return tds::MulOp::create(b, loc, left, right);
+  auto body = [&](OpBuilder &b, Location loc, ValueRange indices) {
+    return op.buildProduct(b, loc, indices);
   };
   auto generic = tds::GenericOp::create(
       builder, op.getLoc(), type, reduceExtents,

@@ -101,7 +101,9 @@ void KernelEmitter::emitContract() {
     const target::Buffer &buffer = *body.getBuffer(tensor);
     target::Buffer flat{
         buffer.pointer, buffer.element, {INT64_MAX}, {1}, buffer.alignment};
-    Value base = getOffset(lanes, layout.batch, batch, side);
+    int64_t begin = side == Side::Lhs ? layout.lhsOffset : layout.rhsOffset;
+    Value base = lanes.add(getOffset(lanes, layout.batch, batch, side),
+                           lanes.i64(begin));
     bool alongK = isContiguous(layout.k, side) && !isContiguous(group, side);
     int64_t count = tile * tileK;
     auto move = [&](Value number) {

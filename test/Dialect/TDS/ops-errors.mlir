@@ -302,6 +302,38 @@ func.func @contract_c4_operands(%a: tensor<4x8xf32>, %b: tensor<4x8xf16>) {
 
 // -----
 
+func.func @contract_c5_size(%a: tensor<4x8xf32>, %b: tensor<6x3xf32>) {
+  // expected-error @+1 {{'tds.contract' op has a map of the left operand with 2 dimensions and 2 results, expected 3 and 2 (contract_c5)}}
+  %c = tds.contract %a[0, 1, 2], %b[3, 2] to [0, 3, 1] {lhs_map = affine_map<(d0, d1) -> (d0, d1)>} : tensor<4x8xf32>, tensor<6x3xf32> to tensor<4x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @contract_c5_linear(%a: tensor<4x8xf32>, %b: tensor<6x3xf32>) {
+  // expected-error @+1 {{'tds.contract' op has a map of the left operand that is not linear (contract_c5)}}
+  %c = tds.contract %a[0, 1, 2], %b[3, 2] to [0, 3, 1] {lhs_map = affine_map<(d0, d1, d2) -> (d0, (d1 + d2) mod 3)>} : tensor<4x8xf32>, tensor<6x3xf32> to tensor<4x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @contract_c5_inside(%a: tensor<4x8xf32>, %b: tensor<6x3xf32>) {
+  // expected-error @+1 {{'tds.contract' op reads the left operand from 0 to 8 along an axis of extent 8 (contract_c5)}}
+  %c = tds.contract %a[0, 1, 2], %b[3, 2] to [0, 3, 1] {lhs_map = affine_map<(d0, d1, d2) -> (d0, d1 + d2)>} : tensor<4x8xf32>, tensor<6x3xf32> to tensor<4x6x7xf32>
+  return
+}
+
+// -----
+
+func.func @contract_c5_extent(%a: tensor<4x8xf32>, %b: tensor<6x3xf32>) {
+  // expected-error @+1 {{'tds.contract' op knows no extent of axis 4, which only a window has (contract_c5)}}
+  %c = tds.contract %a[0, 1, 4], %b[3, 2] to [0, 3, 1] {lhs_map = affine_map<(d0, d1, d2) -> (d0, d1 + d2)>} : tensor<4x8xf32>, tensor<6x3xf32> to tensor<4x6x6xf32>
+  return
+}
+
+// -----
+
 func.func @contract_c4_result(%a: tensor<4x8xf32>) {
   // expected-error @+1 {{'tds.contract' op gives 'f64', expected 'f32' or its accumulator type (contract_c4)}}
   %c = tds.contract %a[0, 2], %a[1, 2] to [0, 1] : tensor<4x8xf32>, tensor<4x8xf32> to tensor<4x4xf64>

@@ -162,3 +162,98 @@ TEST(ContractKernel, HostileValues) {
                           "%p[0, 2], %q[2, 1] to [0, 1]"),
               0, /*hostile=*/true);
 }
+
+namespace {
+
+/// A kernel that multiplies window `map` (over `axes`) of x with f.
+std::string windows(const std::string &x, const char *axes, const char *map,
+                    const std::string &f, const char *rightAxes,
+                    const std::string &result, const char *resultAxes,
+                    const char *type = "f32") {
+  return formatv(R"(
+func.func private @k(%x: tensor<{0}x{7}>, %y: tensor<{3}x{7}>) -> tensor<{5}x{8}> {{
+  %0 = tds.kernel "contract" (%x, %y) : (tensor<{0}x{7}>, tensor<{3}x{7}>) -> tensor<{5}x{8}> {{
+  ^bb0(%p: tensor<{0}x{7}>, %q: tensor<{3}x{7}>):
+    %c = tds.contract %p{1}, %q{4} to {6} {{lhs_map = affine_map<{2}>} : tensor<{0}x{7}>, tensor<{3}x{7}> to tensor<{5}x{8}>
+    tds.yield %c : tensor<{5}x{8}>
+  }
+  return %0 : tensor<{5}x{8}>
+})",
+                 x, axes, map, f, rightAxes, result, resultAxes, type,
+                 sumType(type))
+      .str();
+}
+
+} // namespace
+
+// A convolution, strided and dilated ones, and the derivatives of a plain one:
+// by the filters, and by the image with steps back.
+TEST(ContractKernel, Windows) {
+  checkKernel(windows("3x4x12x11", "[0, 2, 3, 4, 5, 6]",
+                      "(d0, d1, d2, d3, d4, d5) -> (d0, d3, d1 + d4, d2 + d5)",
+                      "8x4x5x4", "[1, 4, 5, 6]", "3x8x8x8", "[0, 1, 2, 3]"));
+  checkKernel(
+      windows("2x3x15x16", "[0, 2, 3, 4, 5, 6]",
+              "(d0, d1, d2, d3, d4, d5) -> (d0, d3, 2 * d1 + d4, 3 * d2 + d5)",
+              "6x3x3x4", "[1, 4, 5, 6]", "2x6x7x5", "[0, 1, 2, 3]"));
+  checkKernel(windows(
+      "2x3x16x20", "[0, 2, 3, 4, 5, 6]",
+      "(d0, d1, d2, d3, d4, d5) -> (d0, d3, d1 + 2 * d4 + 1, d2 + 3 * d5)",
+      "5x3x3x3", "[1, 4, 5, 6]", "2x5x10x14", "[0, 1, 2, 3]"));
+  checkKernel(windows("6x3x12x12", "[4, 1, 2, 3, 5, 6]",
+                      "(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2 + d4, d3 + d5)",
+                      "6x8x8x8", "[4, 0, 5, 6]", "8x3x5x5", "[0, 1, 2, 3]"));
+  checkKernel(
+      windows("3x8x12x12", "[0, 2, 3, 4, 5, 6]",
+              "(d0, d1, d2, d3, d4, d5) -> (d0, d3, d1 - d4 + 4, d2 - d5 + 4)",
+              "8x5x5x5", "[4, 1, 5, 6]", "3x5x8x8", "[0, 1, 2, 3]"));
+  // Images with the channels last, and one axis.
+  checkKernel(windows("3x12x11x4", "[0, 1, 2, 6, 4, 5]",
+                      "(d0, d1, d2, d3, d4, d5) -> (d0, d1 + d4, d2 + d5, d3)",
+                      "5x4x4x24", "[4, 5, 6, 3]", "3x8x8x24", "[0, 1, 2, 3]"));
+  checkKernel(windows("5x300", "[0, 1, 3]", "(d0, d1, d2) -> (d0, 4 * d1 + d2)",
+                      "40x16", "[2, 3]", "5x72x40", "[0, 1, 2]"));
+}
+
+TEST(ContractKernel, WindowsOfEveryType) {
+  for (const char *type : {"f64", "f16", "bf16", "i32", "i8"}) {
+    checkKernel(
+        windows("2x3x10x10", "[0, 2, 3, 4, 5, 6]",
+                "(d0, d1, d2, d3, d4, d5) -> (d0, d3, d1 + d4, d2 + d5)",
+                "8x3x3x3", "[1, 4, 5, 6]", "2x8x8x8", "[0, 1, 2, 3]", type));
+    if (testing::Test::HasFailure())
+      FAIL() << type;
+  }
+}
+
+// Operations behind the product that run over the merged axes of an image, and
+// one that wants its axes apart.
+TEST(ContractKernel, WindowsWithEpilogue) {
+  const char *text = R"(
+func.func private @k(%x: tensor<2x3x12x13xf32>, %f: tensor<8x3x3x3xf32>, %b: tensor<8xf32>, %s: tensor<{0}xf32>) -> (tensor<2x8x10x11xf32>, tensor<2x8x10x11xf32>) {
+  %0:2 = tds.kernel "contract" (%x, %f, %b, %s) : (tensor<2x3x12x13xf32>, tensor<8x3x3x3xf32>, tensor<8xf32>, tensor<{0}xf32>) -> (tensor<2x8x10x11xf32>, tensor<2x8x10x11xf32>) {
+  ^bb0(%p: tensor<2x3x12x13xf32>, %q: tensor<8x3x3x3xf32>, %v: tensor<8xf32>, %w: tensor<{0}xf32>):
+    %c = tds.contract %p[0, 2, 3, 4, 5, 6], %q[1, 4, 5, 6] to [0, 1, 2, 3] {lhs_map = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d3, d1 + d4, d2 + d5)>} : tensor<2x3x12x13xf32>, tensor<8x3x3x3xf32> to tensor<2x8x10x11xf32>
+    %e = tds.generic (%i, %j, %k, %l) in (2, 8, 10, 11) : tensor<2x8x10x11xf32> {
+      %1 = tds.read %c[%i, %j, %k, %l] : tensor<2x8x10x11xf32>
+      %2 = tds.read %v[%j] : tensor<8xf32>
+      %3 = tds.read %w[{1}] : tensor<{0}xf32>
+      %4 = tds.add %1, %2 : f32
+      %5 = tds.mul %4, %3 : f32
+      tds.yield %5 : f32
+    }
+    tds.yield %c, %e : tensor<2x8x10x11xf32>, tensor<2x8x10x11xf32>
+  }
+  return %0#0, %0#1 : tensor<2x8x10x11xf32>, tensor<2x8x10x11xf32>
+})";
+  auto fill = [&](std::string shape, std::string indices) {
+    std::string result = text;
+    for (auto [key, value] :
+         {std::pair("{0}", shape), std::pair("{1}", indices)})
+      for (size_t at; (at = result.find(key)) != std::string::npos;)
+        result.replace(at, 3, value);
+    return result;
+  };
+  checkKernel(fill("2x8x10x11", "%i, %j, %k, %l"));
+  checkKernel(fill("11", "%l"));
+}

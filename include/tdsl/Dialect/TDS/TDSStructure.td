@@ -189,13 +189,21 @@ def TDS_ContractOp : TDS_Op<"contract", [Pure]> {
     2. (contract_c2) axes with one number have one extent.
     3. (contract_c3) each number of the result is in an operand.
     4. (contract_c4) the operands have one element type; the result has it or its accumulator type.
+    5. (contract_c5) a map has one dimension for each number of its operand and one result for each axis of the tensor; its results are
+       linear and inside the tensor; the extents of its numbers are those of the result or of the other operand.
+
+    With a map an operand is a window: dimension i of the map is the operand's number i, and the element is read where the map says. That
+    is how convolutions and their derivatives are multiplied.
 
     ```mlir
     %c = tds.contract %a[0, 2], %b[2, 1] to [0, 1] : tensor<4x8xf32>, tensor<8x2xf32> to tensor<4x2xf32>
+    %y = tds.contract %x[0, 1, 2], %f[3, 2] to [0, 3, 1] {lhs_map = affine_map<(d0, d1, d2) -> (d0, d1 + d2)>}
+       : tensor<4x8xf32>, tensor<6x3xf32> to tensor<4x6x6xf32>
     ```
   }];
   let arguments = (ins TDS_Tensor:$lhs, TDS_Tensor:$rhs, DenseI64ArrayAttr:$lhs_axes,
-                       DenseI64ArrayAttr:$rhs_axes, DenseI64ArrayAttr:$result_axes);
+                       DenseI64ArrayAttr:$rhs_axes, DenseI64ArrayAttr:$result_axes,
+                       OptionalAttr<AffineMapAttr>:$lhs_map, OptionalAttr<AffineMapAttr>:$rhs_map);
   let results = (outs TDS_Tensor:$result);
   let assemblyFormat = [{
     $lhs `` $lhs_axes `,` $rhs `` $rhs_axes `to` $result_axes attr-dict
@@ -203,11 +211,22 @@ def TDS_ContractOp : TDS_Op<"contract", [Pure]> {
   }];
   let hasFolder = 1;
   let hasVerifier = 1;
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$lhs, "::mlir::Value":$rhs, "::llvm::ArrayRef<int64_t>":$lhsAxes,
+                   "::llvm::ArrayRef<int64_t>":$rhsAxes, "::llvm::ArrayRef<int64_t>":$resultAxes), [{
+      build($_builder, $_state, type, lhs, rhs, lhsAxes, rhsAxes, resultAxes, ::mlir::AffineMapAttr(), ::mlir::AffineMapAttr());
+    }]>
+  ];
   let extraClassDeclaration = [{
     /// Extent of each axis number; indexed by number.
     ::llvm::SmallDenseMap<int64_t, int64_t> getExtentOfAxis();
     /// The numbers that are summed, in the order of the left operand, then of the right one.
     ::llvm::SmallVector<int64_t> getReducedAxes();
+    bool hasWindow() { return getLhsMap() || getRhsMap(); }
+    /// How far a step along each of an operand's numbers (in their order) goes in its memory, and where it begins; in elements.
+    std::pair<::llvm::SmallVector<int64_t>, int64_t> getStrides(bool isLhs);
+    /// One product, in a body with `indices` for the result's numbers and then for the summed ones.
+    ::mlir::Value buildProduct(::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::ValueRange indices);
   }];
 }
 

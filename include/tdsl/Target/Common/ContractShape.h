@@ -21,6 +21,9 @@ struct ContractShape {
   };
   /// In the order of the result (k: of the summation).
   llvm::SmallVector<Axis> batch, m, n, k;
+  /// Where the first element of each operand lies, in elements (0 unless it is
+  /// a window).
+  int64_t lhsOffset = 0, rhsOffset = 0;
   /// Left and right are exchanged with respect to the op, so that the innermost
   /// axis of the result is an n axis where it is no batch axis.
   bool swapped = false;
