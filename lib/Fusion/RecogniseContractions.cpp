@@ -9,6 +9,7 @@
 #include "tdsl/Fusion/Passes.h"
 
 #include "mlir/Analysis/FlatLinearValueConstraints.h"
+#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallBitVector.h"
 
@@ -164,6 +165,7 @@ struct RecogniseContractionsPass
     sinkScalars(block);
     for (auto generic : llvm::make_early_inc_range(block.getOps<GenericOp>()))
       recognise(generic);
+    mergeEqualOps(block);
     for (auto contract : llvm::make_early_inc_range(block.getOps<ContractOp>()))
       absorbTransposes(contract);
     for (auto contract : llvm::make_early_inc_range(block.getOps<ContractOp>()))
@@ -173,10 +175,67 @@ struct RecogniseContractionsPass
         op.erase();
   }
 
+  /// Says why a sum of products stays one.
+  void refuse(GenericOp generic, const Twine &reason) {
+    remark::missed(generic.getLoc(), remark::RemarkOpts::name("contraction")
+                                         .category("recognise")
+                                         .function(getOperation().getName()))
+        << ("no contraction: " + reason).str();
+  }
+
+  /// A product that was written out before it is summed comes into the sum, as
+  /// do factors that only rearrange a tensor.
+  void inlineProducers(GenericOp generic) {
+    bool changed = false;
+    auto inlineRead = [&](ReadOp read, GenericOp producer) {
+      OpBuilder builder(read);
+      read.replaceAllUsesWith(
+          cloneBodyAt(builder, producer, read.getIndices()));
+      read.erase();
+      changed = true;
+    };
+    auto elementsOf = [](ReadOp read) -> GenericOp {
+      auto producer = read.getTensor().getDefiningOp<GenericOp>();
+      if (!producer || producer.hasReduction() || read.getGuard() ||
+          read.getClamped())
+        return {};
+      return producer;
+    };
+    if (auto read = generic.getYielded().getDefiningOp<ReadOp>()) {
+      GenericOp producer = elementsOf(read);
+      if (!producer || !producer->hasOneUse() ||
+          !producer.getYielded().getDefiningOp<MulOp>() ||
+          producer.getType().getNumElements() != getNumPoints(generic))
+        return;
+      inlineRead(read, producer);
+    }
+    if (!generic.getYielded().getDefiningOp<MulOp>())
+      return;
+    // Copies of copies, too.
+    for (bool again = true; again;) {
+      again = false;
+      for (ReadOp read : getReads(generic)) {
+        GenericOp producer = elementsOf(read);
+        if (!producer || !producer.getYielded().getDefiningOp<ReadOp>() ||
+            getBodyCost(producer) != 0)
+          continue;
+        inlineRead(read, producer);
+        again = true;
+      }
+    }
+    if (changed)
+      simplifyBody(generic.getBlock());
+  }
+
   void recognise(GenericOp generic) {
     if (generic.getKind() != ReductionKind::Sum)
       return;
+    inlineProducers(generic);
     auto product = generic.getYielded().getDefiningOp<MulOp>();
+    if (auto cast = generic.getYielded().getDefiningOp<CastOp>())
+      if (auto inner = cast.getOperand().getDefiningOp<MulOp>();
+          inner && isa<IntegerType>(inner.getType()))
+        return refuse(generic, "each product of narrow integers wraps");
     if (!product)
       return;
     Block *block = generic.getBlock();
@@ -194,13 +253,13 @@ struct RecogniseContractionsPass
       }
     }
     if (lhsValue.getType().isIndex() || lhsValue.getType().isInteger(1))
-      return;
+      return refuse(generic, "the factors are no numbers from tensors");
     // Products of narrow floats are rounded in the body, but not in a
     // contraction, which the definition of a sum allows; narrow integers would
     // wrap in the body only.
     if (lhsValue.getType() == element && isa<IntegerType>(element) &&
         getAccumulatorType(element) != element)
-      return;
+      return refuse(generic, "each product of narrow integers wraps");
     SmallVector<int64_t> extents(generic.getExtents());
     llvm::append_range(extents, generic.getReduceExtents());
     Factor lhs(lhsValue, block, extents), rhs(rhsValue, block, extents);
@@ -209,10 +268,10 @@ struct RecogniseContractionsPass
     bool lhsOwn = false, rhsOwn = false;
     for (unsigned i = 0; i < numIndices; ++i) {
       if (!lhs.indices[i] && !rhs.indices[i])
-        return;
+        return refuse(generic, "an index is in no factor");
       if (i >= numParallel) {
         if (!lhs.indices[i] || !rhs.indices[i])
-          return;
+          return refuse(generic, "a summed index is in one factor only");
         continue;
       }
       bool counts = generic.getExtents()[i] != 1;
@@ -220,17 +279,20 @@ struct RecogniseContractionsPass
       rhsOwn |= counts && !lhs.indices[i];
     }
     if (!lhsOwn || !rhsOwn)
-      return;
+      return refuse(generic, "a factor has no index of its own, so each of its "
+                             "elements is used once for a result");
     // One operand may be a window: the other then knows the extents.
     bool lhsWindow = isWorthAWindow(lhs, extents),
          rhsWindow = isWorthAWindow(rhs, extents);
     if (lhsWindow && rhsWindow)
-      return;
+      return refuse(generic, "both factors are windows");
     // A factor that reads a smaller tensor in overlapping windows in another
     // way would be written out many times over.
     if ((!lhsWindow && expands(lhs, extents)) ||
         (!rhsWindow && expands(rhs, extents)))
-      return;
+      return refuse(generic,
+                    "a factor is computed from a smaller tensor, or at an "
+                    "index that is no sum of multiples of loop indices");
     OpBuilder builder(generic);
     Operand left = lhsWindow ? getWindow(builder, *lhs.window)
                              : getOperand(builder, generic, lhs, extents);
@@ -240,6 +302,11 @@ struct RecogniseContractionsPass
     auto contract = ContractOp::create(
         builder, generic.getLoc(), generic.getType(), left.tensor, right.tensor,
         left.axes, right.axes, resultAxes, left.map, right.map);
+    remark::passed(generic.getLoc(), remark::RemarkOpts::name("contraction")
+                                         .category("recognise")
+                                         .function(getOperation().getName()))
+        << (contract.hasWindow() ? "a contraction over a window (convolution)"
+                                 : "a contraction");
     generic.replaceAllUsesWith(contract.getResult());
     generic.erase();
     ++numContractions;
@@ -408,7 +475,8 @@ struct RecogniseContractionsPass
     OpBuilder builder(generic);
     auto permuted = ContractOp::create(
         builder, contract.getLoc(), generic.getType(), contract.getLhs(),
-        contract.getRhs(), contract.getLhsAxes(), contract.getRhsAxes(), axes);
+        contract.getRhs(), contract.getLhsAxes(), contract.getRhsAxes(), axes,
+        contract.getLhsMapAttr(), contract.getRhsMapAttr());
     generic.replaceAllUsesWith(permuted.getResult());
     generic.erase();
     contract.erase();

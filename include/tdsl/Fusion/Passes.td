@@ -58,6 +58,8 @@ def RecogniseContractionsPass : Pass<"tds-recognise-contractions", "::mlir::func
 
     One factor may be a window: a read at sums of multiples of loop indices, as in a convolution and in its derivatives. The contraction reads it
     through an affine map. Where the window goes beyond the edges of the tensor (`padded`, `clamped`), a generic fills them first.
+
+    Remarks of the category `recognise` say what a sum of products has become, or why it stays one (`--remarks-filter=recognise`).
   }];
   let dependentDialects = ["::tdsl::tds::TDSDialect"];
   let statistics = [Statistic<"numContractions", "contractions", "Number of contractions recognised">];

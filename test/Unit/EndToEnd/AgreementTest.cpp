@@ -3,7 +3,10 @@
 
 #include "CompiledProgram.h"
 
+#include <cctype>
 #include <random>
+#include <regex>
+#include <sstream>
 
 using namespace tdsl;
 using namespace tdsl::test;
@@ -118,4 +121,97 @@ TEST(Agreement, AGatherOutOfRangeChangesNothing) {
   paths.front()->call("train", batch);
   EXPECT_TRUE(areClose(paths.front()->read("net.head.w"), before, 0, 0));
   EXPECT_EQ(paths.front()->read("tds.step").getInt(0), 0);
+}
+
+namespace {
+
+/// The tensor inputs of `export fn name(x: f32[M, 2], ...)` in a program whose
+/// sizes are one `dim A = 1, B = 2` line.
+struct EntryInputs {
+  std::string entry;
+  std::vector<std::tuple<std::string, ElementKind, std::vector<int64_t>>>
+      inputs;
+};
+
+std::vector<EntryInputs> findEntries(const std::string &text) {
+  std::map<std::string, int64_t> sizes;
+  std::smatch match;
+  std::regex size("(\\w+) = (\\d+)"), entry("export fn (\\w+)\\((.*)\\) ->"),
+      input("(\\w+): (\\w+)\\[([^\\]]*)\\]"), factor("\\w+");
+  std::string dims = text.substr(text.find("\ndim ") + 5);
+  dims = dims.substr(0, dims.find('\n'));
+  for (std::sregex_iterator it(dims.begin(), dims.end(), size), end; it != end;
+       ++it)
+    sizes[(*it)[1]] = std::stoll((*it)[2]);
+  const std::map<std::string, ElementKind> kinds = {
+      {"f32", ElementKind::F32}, {"bf16", ElementKind::BF16},
+      {"u8", ElementKind::U8},   {"i8", ElementKind::I8},
+      {"i32", ElementKind::I32}, {"bool", ElementKind::Bool}};
+  std::vector<EntryInputs> result;
+  for (std::sregex_iterator it(text.begin(), text.end(), entry), end; it != end;
+       ++it) {
+    EntryInputs found{(*it)[1], {}};
+    std::string inputs = (*it)[2];
+    for (std::sregex_iterator in(inputs.begin(), inputs.end(), input);
+         in != end; ++in) {
+      std::vector<int64_t> shape;
+      std::istringstream extents((*in)[3]);
+      for (std::string extent; std::getline(extents, extent, ',');) {
+        int64_t product = 1;
+        for (std::sregex_iterator f(extent.begin(), extent.end(), factor);
+             f != end; ++f) {
+          std::string name = f->str();
+          product *= std::isdigit(static_cast<unsigned char>(name[0]))
+                         ? std::stoll(name)
+                         : sizes.at(name);
+        }
+        shape.push_back(product);
+      }
+      found.inputs.emplace_back((*in)[1], kinds.at((*in)[2]), shape);
+    }
+    result.push_back(found);
+  }
+  return result;
+}
+
+} // namespace
+
+// However a product or a convolution is written, its recognised form has the
+// values of its definition.
+TEST(Agreement, RecognisedProgramsAndNearMisses) {
+  for (const char *name : {"contractions", "convolutions", "near-misses"}) {
+    SCOPED_TRACE(name);
+    std::string text =
+        readSource(std::string("test/Fusion/Inputs/") + name + ".tds");
+    auto paths = compileProgram(text);
+    ASSERT_GE(paths.size(), 2u);
+    std::vector<EntryInputs> entries = findEntries(text);
+    ASSERT_GE(entries.size(), 10u);
+    for (const EntryInputs &entry : entries) {
+      SCOPED_TRACE(entry.entry);
+      std::mt19937 generator(7);
+      std::normal_distribution<double> normal;
+      Named inputs;
+      for (auto &[input, kind, shape] : entry.inputs) {
+        Tensor tensor(kind, shape);
+        bool isFloat = reference::isFloat(kind);
+        for (int64_t i = 0; i < tensor.numElements(); ++i)
+          if (isFloat)
+            tensor.set(i, normal(generator));
+          else
+            tensor.set(
+                i, static_cast<int64_t>(generator() %
+                                        (kind == ElementKind::Bool ? 2 : 100)));
+        inputs.insert({input, tensor});
+      }
+      Named expected = paths.front()->call(entry.entry, inputs);
+      ASSERT_FALSE(expected.empty());
+      for (size_t i = 1; i < paths.size(); ++i) {
+        SCOPED_TRACE(paths[i]->name());
+        Named results = paths[i]->call(entry.entry, inputs);
+        for (auto &[result, tensor] : expected)
+          EXPECT_TRUE(areClose(results[result], tensor, 1e-5, 2e-5));
+      }
+    }
+  }
 }
