@@ -179,7 +179,8 @@ std::vector<EntryInputs> findEntries(const std::string &text) {
 // However a product or a convolution is written, its recognised form has the
 // values of its definition.
 TEST(Agreement, RecognisedProgramsAndNearMisses) {
-  for (const char *name : {"contractions", "convolutions", "near-misses"}) {
+  for (const char *name : {"contractions", "convolutions", "rows", "pools",
+                           "attentions", "near-misses"}) {
     SCOPED_TRACE(name);
     std::string text =
         readSource(std::string("test/Fusion/Inputs/") + name + ".tds");
