@@ -57,6 +57,9 @@ enum class Builtin : uint16_t {
 #include "Builtins.def"
 };
 
+/// How the name reads in a program.
+llvm::StringRef getBuiltinText(Builtin builtin);
+
 /// What a name or an expression stands for. Plain data; arrays lie in the
 /// program's arena.
 struct Val {
