@@ -248,7 +248,7 @@ func.func private @k(%x: tensor<2x3x12x13xf32>, %f: tensor<8x3x3x3xf32>, %b: ten
 })";
   auto fill = [&](std::string shape, std::string indices) {
     std::string result = text;
-    for (auto [key, value] :
+    for (const auto &[key, value] :
          {std::pair("{0}", shape), std::pair("{1}", indices)})
       for (size_t at; (at = result.find(key)) != std::string::npos;)
         result.replace(at, 3, value);
