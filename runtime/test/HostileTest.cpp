@@ -139,7 +139,7 @@ TEST(Hostile, EveryNumberOfTheManifest) {
   ASSERT_GT(numbers.size(), 200u);
   for (const std::string &path : numbers) {
     json::json_pointer pointer(path);
-    for (json value :
+    for (const json &value :
          {json(-1), json(0), json(int64_t(1) << 31), json(INT64_MAX),
           json(UINT64_MAX), json(0.5), json("1"), json(nullptr)}) {
       json mutated = sound;

@@ -90,7 +90,7 @@ TEST(Conventions, powers) {
   EXPECT_NEAR(g[1][1], 1.3862943611, 1e-6);
   EXPECT_EQ(g[1][2], 0);
   EXPECT_EQ(g[1][3], 0);
-  for (auto [exponent, expected] :
+  for (const auto &[exponent, expected] :
        {std::pair("2.0", Numbers{0, 4, -4}), std::pair("0.0", Numbers{0, 0, 0}),
         std::pair("3.0", Numbers{0, 12, 12}),
         std::pair("1.0", Numbers{1, 1, 1})}) {
@@ -189,7 +189,7 @@ TEST(Conventions, guardedAndClampedReads) {
            " : tensor<3xf32>\n"
            "tds.yield %e : f32 }";
   };
-  for (auto [how, expected] : {std::pair("guard 7.0 : f32", Numbers{2, 4, 8}),
+  for (const auto &[how, expected] : {std::pair("guard 7.0 : f32", Numbers{2, 4, 8}),
                                std::pair("clamped", Numbers{3, 4, 24})}) {
     auto results =
         evaluate(gradientProgram({{"x", "tensor<3xf32>"}}, read(how),
