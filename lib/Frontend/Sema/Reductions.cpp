@@ -153,7 +153,6 @@ Val Checker::callReduction(Builtin builtin, const ast::CallExpr *e,
   return Val::makeTensor(out);
 }
 
-
 /// The square root of the sum of squares; its derivative at 0 is 0, so the
 /// root is taken of 1 there and the result is replaced.
 Val Checker::callNorm(const ast::CallExpr *e) {

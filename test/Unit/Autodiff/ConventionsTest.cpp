@@ -189,8 +189,9 @@ TEST(Conventions, guardedAndClampedReads) {
            " : tensor<3xf32>\n"
            "tds.yield %e : f32 }";
   };
-  for (const auto &[how, expected] : {std::pair("guard 7.0 : f32", Numbers{2, 4, 8}),
-                               std::pair("clamped", Numbers{3, 4, 24})}) {
+  for (const auto &[how, expected] :
+       {std::pair("guard 7.0 : f32", Numbers{2, 4, 8}),
+        std::pair("clamped", Numbers{3, 4, 24})}) {
     auto results =
         evaluate(gradientProgram({{"x", "tensor<3xf32>"}}, read(how),
                                  "tensor<5xf32>", 1, {{"x", "tensor<3xf32>"}}),
