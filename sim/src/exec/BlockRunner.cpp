@@ -1,0 +1,271 @@
+//===- BlockRunner.cpp - runs one block -------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "exec/BlockRunner.h"
+#include "exec/Lanes.h"
+
+#include <numeric>
+
+namespace tds::sim {
+
+BlockRunner::BlockRunner(const LaunchInfo &launch, std::atomic<u64> &work)
+    : launch(launch), work(work) {
+  u32 warps = launch.warps;
+  const Code &entry = *launch.entry;
+  block.launch = &launch;
+  block.sharedBytes = launch.sharedBytes;
+  sharedStorage.resize(launch.sharedBytes + 2048);
+  block.shared = (u8 *)(((u64)sharedStorage.data() + 1023) & ~1023ull);
+  if (launch.checks.init || launch.checks.sharedRace)
+    block.shadow = &shadow;
+  frameBytes = (entry.frameBytes + 63) & ~63u;
+  regStorage.reset(new u8[(size_t)frameBytes * warps + 64]);
+  u8 *regs = (u8 *)(((u64)regStorage.get() + 63) & ~63ull);
+  localStride = (entry.reachableLocalBytes + 15) & ~15u;
+  localStorage.reset(new u8[(size_t)localStride * 32 * warps + 16]);
+  u8 *local = (u8 *)(((u64)localStorage.get() + 15) & ~15ull);
+  block.warps.resize(warps);
+  for (u32 i = 0; i < warps; ++i) {
+    Warp &w = block.warps[i];
+    w.id = i;
+    w.block = &block;
+    w.regs = regs + (size_t)frameBytes * i;
+    rootRegs.push_back(w.regs);
+    w.local = local + (size_t)localStride * 32 * i;
+    w.localStride = localStride;
+  }
+  order.resize(warps);
+  std::iota(order.begin(), order.end(), 0);
+}
+
+static u8 *laneRegs(Warp &w, int lane) {
+  return w.calls ? w.calls->current[lane]->regs : w.regs;
+}
+
+void BlockRunner::start(u64 linear) {
+  const LaunchInfo &l = launch;
+  block.linear = linear;
+  block.index[0] = (u32)(linear % l.grid[0]);
+  block.index[1] = (u32)(linear / l.grid[0] % l.grid[1]);
+  block.index[2] = (u32)(linear / l.grid[0] / l.grid[1]);
+  for (NamedBarrier &b : block.barriers)
+    b = NamedBarrier();
+  block.tick = block.blockSync = 1;
+  block.rng = l.schedule.seed * 0x9e3779b97f4a7c15ull + linear * 2 + 1;
+  block.steps = 0;
+  block.fenced = false;
+  block.seen.clear();
+  block.seenCount = 0;
+  memset(block.shared, 0xc7, block.sharedBytes);
+  if (block.shadow)
+    shadow.reset(block.sharedBytes, l.granuleShift);
+  idleRounds = 0;
+  for (u32 i = 0; i < l.warps; ++i) {
+    Warp &w = block.warps[i];
+    u32 left = l.threads - i * 32;
+    w.alive = left >= 32 ? ~0u : (1u << left) - 1;
+    w.active = w.alive;
+    w.mask = 0;
+    w.blocked = w.warpWait = w.collectiveWait = 0;
+    w.pc = 0;
+    w.limit = ~0u;
+    w.diverged = false;
+    w.touched = false;
+    w.syncStamp = 1;
+    w.carry = 0;
+    w.code = l.entry;
+    w.regs = rootRegs[i];
+    w.hit = Extent();
+    w.op = nullptr;
+    w.openCopies.clear();
+    w.copyGroups.clear();
+    memset(w.pcs, 0, sizeof w.pcs);
+    fillFrame(w, *l.entry, w.regs);
+    if (localStride)
+      memset(w.local, 0xc7, (size_t)localStride * 32);
+    if (l.entry->usesCalls) {
+      w.calls = std::make_unique<CallState>();
+      auto frame = std::make_unique<Frame>();
+      frame->code = l.entry;
+      frame->regs = w.regs;
+      for (int lane = 0; lane < 32; ++lane)
+        w.calls->current[lane] = frame.get();
+      w.calls->frames[{0, l.entry->index}] = std::move(frame);
+    }
+  }
+}
+
+bool BlockRunner::completeBarrier(NamedBarrier &b, u32 id) {
+  if (b.arrived == 0)
+    return false;
+  bool complete;
+  if (b.expected) {
+    complete = b.arrived >= b.expected;
+    // The block's last warp may be part of one.
+    if (b.arrived > b.expected) {
+      Fault f;
+      f.kind = FaultKind::BarrierDivergence;
+      f.what = "barrier " + std::to_string(id) + " expects " +
+               std::to_string(b.expected) + " threads, but " +
+               std::to_string(b.arrived) + " have come";
+      for (Warp &w : block.warps)
+        if (b.waiting[w.id]) {
+          f.code = w.code;
+          f.op = w.barrierOp;
+          f.warp = (int)w.id;
+        }
+      throw f;
+    }
+  } else {
+    complete = true;
+    for (Warp &w : block.warps)
+      complete &= (w.alive & ~b.waiting[w.id]) == 0;
+  }
+  if (!complete)
+    return false;
+  for (Warp &w : block.warps) {
+    u32 lanes = b.waiting[w.id];
+    if (!lanes)
+      continue;
+    w.blocked &= ~lanes;
+    const Op &o = *w.barrierOp;
+    if (o.d == noReg)
+      continue;
+    for (u32 m = lanes; m; m &= m - 1) {
+      int i = __builtin_ctz(m);
+      u8 *regs = laneRegs(w, i);
+      if (o.aux == 0) {
+        ((u32 *)(regs + o.d))[i] = b.votes;
+        continue;
+      }
+      bool v = o.aux == 1 ? b.all : b.any;
+      u32 *p = (u32 *)(regs + o.d);
+      *p = (*p & ~(1u << i)) | (u32)v << i;
+    }
+  }
+  b = NamedBarrier();
+  newTick(block, nullptr);
+  for (Warp &w : block.warps)
+    w.touched = false;
+  return true;
+}
+
+bool BlockRunner::completeBarriers() {
+  bool any = false;
+  for (u32 id = 0; id < 16; ++id)
+    any |= completeBarrier(block.barriers[id], id);
+  return any;
+}
+
+void BlockRunner::deadlock() {
+  Fault f;
+  f.kind = FaultKind::Deadlock;
+  f.what = "no warp of the block can go on:";
+  for (Warp &w : block.warps) {
+    if (!w.alive)
+      continue;
+    if (!f.op) {
+      f.code = w.code;
+      f.op = w.op;
+      f.warp = (int)w.id;
+    }
+    f.what += "\n    warp " + std::to_string(w.id) + ": ";
+    for (u32 id = 0; id < 16; ++id)
+      if (block.barriers[id].waiting[w.id])
+        f.what += std::to_string(popcount(block.barriers[id].waiting[w.id])) +
+                  " threads wait at barrier " + std::to_string(id) +
+                  " (PTX line " +
+                  std::to_string(w.barrierOp ? w.barrierOp->line : 0) + ", " +
+                  std::to_string(block.barriers[id].arrived) + " of " +
+                  (block.barriers[id].expected
+                       ? std::to_string(block.barriers[id].expected)
+                       : std::string("all")) +
+                  " have come) ";
+    if (w.collectiveWait)
+      f.what += std::to_string(popcount(w.collectiveWait)) +
+                " threads wait at a collective for lanes that do not come "
+                "(PTX line " +
+                std::to_string(w.op ? w.op->line : 0) + ") ";
+    if (w.warpWait)
+      f.what += std::to_string(popcount(w.warpWait)) +
+                " threads wait at bar.warp.sync ";
+    u32 running = w.alive & ~w.blocked;
+    if (running)
+      f.what += std::to_string(popcount(running)) +
+                " threads spin near PTX line " +
+                std::to_string(w.op ? w.op->line : 0);
+  }
+  throw f;
+}
+
+bool BlockRunner::resume(u64 budget) {
+  const Schedule &schedule = launch.schedule;
+  const u64 limit = block.steps + budget;
+  for (;;) {
+    if (schedule.order == Schedule::Random)
+      for (u32 i = (u32)order.size(); i > 1; --i)
+        std::swap(order[i - 1], order[block.random() % i]);
+    else if (schedule.order == Schedule::Reverse)
+      for (u32 i = 0; i < order.size(); ++i)
+        order[i] = (u32)order.size() - 1 - i;
+    bool live = false, ran = false, worked = false;
+    for (u32 index : order) {
+      Warp &w = block.warps[index];
+      if (!w.alive)
+        continue;
+      live = true;
+      if (!(w.alive & ~w.blocked))
+        continue;
+      ran = true;
+      u64 share = schedule.order == Schedule::Random ? 1 + block.random() % 256
+                                                     : 100000;
+      Stop stop = runWarp(w, share, block.steps);
+      if (stop != Stop::Yield) {
+        worked = true;
+        work.fetch_add(1, std::memory_order_relaxed);
+      }
+      if (stop == Stop::Done) {
+        if (!w.openCopies.empty() || !w.copyGroups.empty())
+          w.fault(FaultKind::AsyncInFlight,
+                  "a warp ends while its cp.async copies are in flight: "
+                  "wait for them first");
+      }
+      if (stop == Stop::Blocked || stop == Stop::Done || block.barriersMoved) {
+        block.barriersMoved = false;
+        completeBarriers();
+      }
+    }
+    if (!live)
+      return true;
+    if (!ran && !completeBarriers()) {
+      bool any = false;
+      for (Warp &w : block.warps)
+        any |= (w.alive & ~w.blocked) != 0;
+      if (!any)
+        deadlock();
+    }
+    if (launch.maxSteps && block.steps > launch.maxSteps) {
+      Fault f;
+      f.kind = FaultKind::StepLimit;
+      for (Warp &w : block.warps)
+        if (w.alive & ~w.blocked) {
+          f.code = w.code;
+          f.op = w.op;
+          f.warp = (int)w.id;
+        }
+      f.what = "the block has executed " + std::to_string(block.steps) +
+               " warp instructions and still runs; if that is meant, raise "
+               "TDS_SIM_MAX_STEPS";
+      throw f;
+    }
+    // A block in which every warp asks to stand back waits for another block.
+    idleRounds = worked ? 0 : idleRounds + 1;
+    if (block.steps >= limit || idleRounds >= 4) {
+      spinning = idleRounds >= 4;
+      idleRounds = 0;
+      return false;
+    }
+  }
+}
+
+} // namespace tds::sim
