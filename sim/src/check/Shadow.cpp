@@ -3,6 +3,7 @@
 
 #include "check/Shadow.h"
 #include "check/BlockOrder.h"
+#include "check/Clocks.h"
 
 #include <cstdio>
 
@@ -102,6 +103,12 @@ inline void one(Warp &w, u32 *cell, int lane, u32 address, bool write) {
 } // namespace
 
 void newTick(Block &block, Warp *warp) {
+  if (block.clocks) {
+    // Barriers go through Clocks::meet.
+    if (warp)
+      block.clocks->warpSync(*warp);
+    return;
+  }
   if (++block.tick >= maxTick) {
     if (block.shadow)
       block.shadow->forgetStamps();
@@ -121,6 +128,10 @@ void newTick(Block &block, Warp *warp) {
 }
 
 void checkSharedLane(Warp &w, int lane, u32 address, u32 bytes, bool write) {
+  if (w.block->clocks) {
+    w.block->clocks->access(w, lane, address, bytes, write);
+    return;
+  }
   Shadow &shadow = *w.block->shadow;
   u32 step = 1u << shadow.shift();
   for (u32 at = 0; at < bytes; at += step)
@@ -128,6 +139,13 @@ void checkSharedLane(Warp &w, int lane, u32 address, u32 bytes, bool write) {
 }
 
 void checkShared(Warp &w, const u32 *address, u32 bytes, bool write) {
+  if (w.block->clocks) {
+    for (u32 m = w.mask; m; m &= m - 1) {
+      int lane = __builtin_ctz(m);
+      w.block->clocks->access(w, lane, address[lane], bytes, write);
+    }
+    return;
+  }
   Shadow &shadow = *w.block->shadow;
   const u32 shift = shadow.shift(), step = 1u << shift;
   w.touched = true;
@@ -162,6 +180,13 @@ void checkShared(Warp &w, const u32 *address, u32 bytes, bool write) {
 }
 
 void checkSharedAtomic(Warp &w, const u32 *address, u32 bytes) {
+  if (w.block->clocks) {
+    for (u32 m = w.mask; m; m &= m - 1) {
+      int lane = __builtin_ctz(m);
+      w.block->clocks->atomic(w, lane, address[lane], bytes);
+    }
+    return;
+  }
   Shadow &shadow = *w.block->shadow;
   const u32 step = 1u << shadow.shift();
   const CheckFlags &checks = w.block->launch->checks;

@@ -33,6 +33,8 @@ void FunctionDecoder::matrix(const OpInfo &info) {
       vectorOperand(o, ops[i + 1], info.s[i], info.counts[i + 1], false);
     o.ext = (u32)start;
     o.nExt = (u16)(code.ext.size() - start);
+    o.uses = Uses::Vector;
+    o.aux = info.counts[0];
     emit(o);
     return;
   }
@@ -56,6 +58,7 @@ void FunctionDecoder::matrix(const OpInfo &info) {
   o.aux = keep;
   o.ext = (u32)start;
   o.nExt = info.counts[0];
+  o.uses = isStore ? Uses::Stores : Uses::WritesExt;
   noteAccess(info.space, strided ? info.size : 4);
   emit(o);
 }

@@ -64,6 +64,7 @@ void FunctionDecoder::load(const OpInfo &info) {
   o.nExt = (u16)count;
   for (u32 r : regs)
     code.ext.push_back(r);
+  o.uses = Uses::WritesExt;
   o.fn = loadHandler(o.aux2 ? Space::None : space, info.d, regBytes, count);
   if (!o.fn)
     fail("'" + current->opcode + "' is not supported");
@@ -135,6 +136,7 @@ void FunctionDecoder::store(const OpInfo &info) {
   o.nExt = (u16)count;
   for (u32 r : regs)
     code.ext.push_back(r);
+  o.uses = Uses::Stores;
   o.fn = storeHandler(o.aux2 ? Space::None : space, info.d, regBytes, count);
   if (!o.fn)
     fail("'" + current->opcode + "' is not supported");
@@ -144,7 +146,7 @@ void FunctionDecoder::store(const OpInfo &info) {
 void FunctionDecoder::atom(const OpInfo &info, bool hasResult) {
   const auto &ops = current->operands;
   size_t first = hasResult ? 2 : 1;
-  bool optional = info.nSrc == 1 && info.counts[3] == 0;
+  bool optional = info.counts[3] == 0;
   operandCount(first + info.nSrc - optional, first + info.nSrc);
   u32 offsets[2] = {noReg, noReg};
   for (u32 i = 0; first + i < ops.size(); ++i)
@@ -208,9 +210,11 @@ void FunctionDecoder::mov(const OpInfo &info) {
       code.ext.push_back(r);
     if (&vec == &d) {
       o.a = other;
+      o.uses = Uses::WritesExt;
       o.fn = unpackHandler(part, count);
     } else {
       o.d = other;
+      o.uses = Uses::ReadsExt;
       o.fn = packHandler(part, count);
     }
     if (!o.fn)
@@ -226,6 +230,7 @@ void FunctionDecoder::mov(const OpInfo &info) {
   o.a = a;
   o.d = dst(d, type);
   o.fn = moveHandler(laneBytesOf(type));
+  o.uses = Uses::Move;
   if (!o.fn)
     fail("'" + current->opcode + "' is not supported");
   emit(o);

@@ -15,6 +15,7 @@
 #include "decode/SharedLayout.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tds::sim {
 
@@ -163,6 +164,17 @@ void FunctionDecoder::instruction(const Instr &in) {
          "a");
   if (in.guarded)
     registerOffset(in.guard, Ty::Pred);
+  // These order warps otherwise than by barriers of the whole block.
+  auto begins = [&](const char *prefix) {
+    return in.opcode.compare(0, strlen(prefix), prefix) == 0;
+  };
+  bool isBarrier = info->flow == Flow::Barrier && !begins("bar.warp");
+  code.usesAsync |=
+      begins("mbarrier.") || begins("cp.async.bulk") ||
+      begins("cp.async.mbarrier") || begins("cp.reduce.async") ||
+      begins("wgmma.") || begins("barrier.cluster") ||
+      (isBarrier && in.operands.size() > 1 && info->form != Form::BarrierRed);
+  code.usesWgmma |= begins("wgmma.mma_async");
   switch (info->form) {
   case Form::Plain:
     plain(*info);
@@ -221,6 +233,12 @@ void FunctionDecoder::instruction(const Instr &in) {
     break;
   case Form::CopyAsync:
     copyAsync(*info);
+    break;
+  case Form::Bulk:
+    bulk(*info);
+    break;
+  case Form::Wgmma:
+    wgmma(*info);
     break;
   case Form::Immediate: {
     operandCount(1, 1);
@@ -350,6 +368,8 @@ std::unique_ptr<Program> decode(Module &module) {
       local += c.localBytes;
       code->minAccess = std::min(code->minAccess, c.minAccess);
       code->usesAtomics |= c.usesAtomics;
+      code->usesAsync |= c.usesAsync;
+      code->usesWgmma |= c.usesWgmma;
       for (u32 next : callees[at]) {
         code->recursive |= next == at;
         if (seen.insert(next).second)

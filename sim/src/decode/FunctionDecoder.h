@@ -84,6 +84,8 @@ private:
   void barrier(const OpInfo &info, bool reduce);
   void matrix(const OpInfo &info);
   void copyAsync(const OpInfo &info);
+  void bulk(const OpInfo &info);
+  void wgmma(const OpInfo &info);
   void operandCount(size_t low, size_t high) const;
   void noteAccess(Space space, u32 bytes) {
     if (space == Space::Shared || space == Space::Global ||

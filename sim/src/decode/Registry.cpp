@@ -22,6 +22,9 @@ const Registry &Registry::get() {
     registerControl(*r);
     registerMatrix(*r);
     registerCopyAsync(*r);
+    registerBulk(*r);
+    registerWgmma(*r);
+    registerCluster(*r);
     return r;
   }();
   return *registry;

@@ -42,6 +42,8 @@ enum class Form : u8 {
   CopyAsync,  // cp.async
   Immediate,  // one immediate, kept in Op::imm
   Address,    // [a]: prefetch and the like
+  Bulk,       // bulk and tensor copies, see exec/Bulk.h
+  Wgmma,      // wgmma.mma_async
   Nothing     // no operand
 };
 
@@ -94,6 +96,9 @@ void registerWarpOps(Registry &r);
 void registerControl(Registry &r);
 void registerMatrix(Registry &r);
 void registerCopyAsync(Registry &r);
+void registerBulk(Registry &r);
+void registerWgmma(Registry &r);
+void registerCluster(Registry &r);
 
 /// The handlers that the decoder chooses by operand, not by spelling.
 Handler loadHandler(Space space, Ty type, u32 regBytes, u32 count);

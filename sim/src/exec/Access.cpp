@@ -179,9 +179,9 @@ static void resolveShared(Warp &w, const u64 *address, u32 bytes, u32 align,
                     ", which is not a shared address",
                 i);
   checkSharedBounds(w, a, bytes, align, verbOf(use));
-  if (use != Use::Atomic && w.block->shadow)
+  if (use != Use::Atomic && w.block->checked())
     checkShared(w, a, bytes, use == Use::Write);
-  else if (w.block->shadow)
+  else if (w.block->checked())
     checkSharedAtomic(w, a, bytes);
   u8 *shared = w.block->shared;
   TDS_LANES out[i] = shared + a[i];

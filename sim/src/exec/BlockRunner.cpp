@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "exec/BlockRunner.h"
+#include "exec/Cluster.h"
 #include "exec/Lanes.h"
+#include "exec/Wgmma.h"
 
 #include <numeric>
 
@@ -16,8 +18,13 @@ BlockRunner::BlockRunner(const LaunchInfo &launch, std::atomic<u64> &work)
   block.sharedBytes = launch.sharedBytes;
   sharedStorage.resize(launch.sharedBytes + 2048);
   block.shared = (u8 *)(((u64)sharedStorage.data() + 1023) & ~1023ull);
-  if (launch.checks.init || launch.checks.sharedRace)
-    block.shadow = &shadow;
+  if (launch.checks.init || launch.checks.sharedRace) {
+    if (entry.usesAsync)
+      block.clocks = &clocks;
+    else
+      block.shadow = &shadow;
+  }
+  block.async = &async;
   frameBytes = (entry.frameBytes + 63) & ~63u;
   regStorage.reset(new u8[(size_t)frameBytes * warps + 64]);
   u8 *regs = (u8 *)(((u64)regStorage.get() + 63) & ~63ull);
@@ -59,6 +66,12 @@ void BlockRunner::start(u64 linear) {
   memset(block.shared, 0xc7, block.sharedBytes);
   if (block.shadow)
     shadow.reset(block.sharedBytes, l.granuleShift);
+  if (block.clocks)
+    clocks.reset(block, l.warps, block.sharedBytes, l.granuleShift);
+  async.reset();
+  block.clusterPhase = 0;
+  block.clusterView.reset();
+  block.events = lastEvents = phaseRounds = 0;
   idleRounds = 0;
   for (u32 i = 0; i < l.warps; ++i) {
     Warp &w = block.warps[i];
@@ -67,6 +80,8 @@ void BlockRunner::start(u64 linear) {
     w.active = w.alive;
     w.mask = 0;
     w.blocked = w.warpWait = w.collectiveWait = 0;
+    w.clusterArrived = w.clusterWait = w.clusterPhase = 0;
+    w.mma.reset();
     w.pc = 0;
     w.limit = ~0u;
     w.diverged = false;
@@ -143,15 +158,27 @@ bool BlockRunner::completeBarrier(NamedBarrier &b, u32 id) {
       *p = (*p & ~(1u << i)) | (u32)v << i;
     }
   }
+  if (block.clocks) {
+    View none;
+    std::vector<Warp *> waiting;
+    for (Warp &w : block.warps)
+      if (b.waiting[w.id])
+        waiting.push_back(&w);
+    clocks.meet(waiting, b.released ? *b.released : none);
+    for (Warp *w : waiting)
+      w->touched = false;
+  } else {
+    newTick(block, nullptr);
+    for (Warp &w : block.warps)
+      w.touched = false;
+  }
   b = NamedBarrier();
-  newTick(block, nullptr);
-  for (Warp &w : block.warps)
-    w.touched = false;
+  ++block.events;
   return true;
 }
 
 bool BlockRunner::completeBarriers() {
-  bool any = false;
+  bool any = completeCluster(block);
   for (u32 id = 0; id < 16; ++id)
     any |= completeBarrier(block.barriers[id], id);
   return any;
@@ -186,15 +213,38 @@ void BlockRunner::deadlock() {
                 " threads wait at a collective for lanes that do not come "
                 "(PTX line " +
                 std::to_string(w.op ? w.op->line : 0) + ") ";
+    if (w.clusterWait)
+      f.what += std::to_string(popcount(w.clusterWait)) +
+                " threads wait at barrier.cluster.wait ";
     if (w.warpWait)
       f.what += std::to_string(popcount(w.warpWait)) +
                 " threads wait at bar.warp.sync ";
     u32 running = w.alive & ~w.blocked;
-    if (running)
+    if (running && w.waitsForPhase)
+      f.what += std::to_string(popcount(running)) + " threads wait for " +
+                describePhase(block, w.phaseAddress) + " near PTX line " +
+                std::to_string(w.op ? w.op->line : 0);
+    else if (running)
       f.what += std::to_string(popcount(running)) +
                 " threads spin near PTX line " +
                 std::to_string(w.op ? w.op->line : 0);
   }
+  throw f;
+}
+
+/// Copies must be waited for while the block still has its memory.
+void BlockRunner::finish() {
+  const AsyncTask *task = async.unfinished();
+  if (!task)
+    return;
+  Fault f;
+  f.kind = FaultKind::AsyncInFlight;
+  f.what = "the block ends while an asynchronous copy that it issued here has "
+           "not been waited for";
+  f.code = task->code;
+  f.op = task->op;
+  f.warp = (int)task->warp->id;
+  f.lane = task->lane;
   throw f;
 }
 
@@ -208,7 +258,9 @@ bool BlockRunner::resume(u64 budget) {
     else if (schedule.order == Schedule::Reverse)
       for (u32 i = 0; i < order.size(); ++i)
         order[i] = (u32)order.size() - 1 - i;
-    bool live = false, ran = false, worked = false;
+    bool live = false, ran = false, worked = false, phasesOnly = true;
+    if (schedule.async == Schedule::Mixed)
+      async.stir(block);
     for (u32 index : order) {
       Warp &w = block.warps[index];
       if (!w.alive)
@@ -219,30 +271,52 @@ bool BlockRunner::resume(u64 budget) {
       ran = true;
       u64 share = schedule.order == Schedule::Random ? 1 + block.random() % 256
                                                      : 100000;
+      w.waitsForPhase = false;
       Stop stop = runWarp(w, share, block.steps);
+      phasesOnly &= w.waitsForPhase;
       if (stop != Stop::Yield) {
         worked = true;
         work.fetch_add(1, std::memory_order_relaxed);
       }
       if (stop == Stop::Done) {
-        if (!w.openCopies.empty() || !w.copyGroups.empty())
+        bool copies = !w.openCopies.empty();
+        for (const auto &group : w.copyGroups)
+          copies |= !group.empty();
+        if (copies)
           w.fault(FaultKind::AsyncInFlight,
                   "a warp ends while its cp.async copies are in flight: "
                   "wait for them first");
+        if (w.mma && w.mma->inFlight)
+          w.fault(FaultKind::AsyncInFlight,
+                  "a warp ends while its wgmma operations are in flight: wait "
+                  "for them first");
       }
       if (stop == Stop::Blocked || stop == Stop::Done || block.barriersMoved) {
         block.barriersMoved = false;
         completeBarriers();
       }
     }
-    if (!live)
+    if (!live) {
+      finish();
       return true;
+    }
     if (!ran && !completeBarriers()) {
       bool any = false;
       for (Warp &w : block.warps)
         any |= (w.alive & ~w.blocked) != 0;
       if (!any)
         deadlock();
+    }
+    // Where every warp that can run waits for an mbarrier, and none of them
+    // has moved for long, none will: only the block itself can move them.
+    if (ran && !worked && phasesOnly && block.events == lastEvents) {
+      if (++phaseRounds == 1000)
+        async.flush(block);
+      else if (phaseRounds > 4000)
+        deadlock();
+    } else {
+      phaseRounds = 0;
+      lastEvents = block.events;
     }
     if (launch.maxSteps && block.steps > launch.maxSteps) {
       Fault f;

@@ -3,7 +3,9 @@
 #ifndef TDSL_SIM_EXEC_BLOCKRUNNER_H
 #define TDSL_SIM_EXEC_BLOCKRUNNER_H
 
+#include "check/Clocks.h"
 #include "check/Shadow.h"
+#include "exec/Async.h"
 #include "exec/Run.h"
 
 #include <atomic>
@@ -40,18 +42,22 @@ public:
 
 private:
   bool completeBarriers();
+  void finish();
   bool completeBarrier(NamedBarrier &b, u32 id);
 
   const LaunchInfo &launch;
   std::atomic<u64> &work; // grows while any block of the launch gets on
   Block block;
   Shadow shadow;
+  Clocks clocks;
+  AsyncState async;
   std::vector<u8> sharedStorage;
   std::unique_ptr<u8[]> regStorage, localStorage;
   std::vector<u8 *> rootRegs;
   std::vector<u32> order;
   u32 frameBytes = 0, localStride = 0;
   u64 idleRounds = 0;
+  u64 phaseRounds = 0, lastEvents = 0; // rounds in which all wait for phases
   bool spinning = false;
 };
 

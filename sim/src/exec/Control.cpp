@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "check/Clocks.h"
 #include "decode/Registry.h"
 #include "exec/Access.h"
 
@@ -70,6 +71,12 @@ Arrival arrive(Warp &w, const Op &o, bool aligned, bool needCount) {
   // A warp counts as a whole: 32 threads, even where the block's last warp has
   // fewer.
   b.arrived += aligned ? 32 : popcount(w.mask);
+  if (needCount && block.clocks) {
+    // bar.arrive goes on at once: what it has done so far is released here.
+    if (!b.released)
+      b.released = std::make_shared<View>();
+    block.clocks->release(w, *b.released);
+  }
   return {&b, id, expected};
 }
 

@@ -10,6 +10,7 @@
 
 #include "decode/Registry.h"
 #include "exec/Access.h"
+#include "exec/Async.h"
 #include "exec/Mbarrier.h"
 
 namespace tds::sim {
@@ -18,23 +19,12 @@ namespace {
 
 void perform(Warp &w, const Warp::Copy &c) {
   u8 *to = w.block->shared + c.dst;
-  if (w.block->shadow)
+  if (w.block->checked())
     checkSharedLane(w, c.lane, c.dst, c.bytes, true);
   memset(to, 0, c.bytes);
   if (c.fromSource)
     memcpy(to, resolveGlobal(w, c.lane, c.src, c.fromSource, 1, Use::Read),
            c.fromSource);
-}
-
-bool eager(Warp &w) {
-  switch (w.block->launch->schedule.async) {
-  case Schedule::Lazy:
-    return false;
-  case Schedule::Eager:
-    return true;
-  default:
-    return w.block->random() & 1;
-  }
 }
 
 void copyAsync(Warp &w, const Op &o) {
@@ -72,7 +62,7 @@ void copyAsync(Warp &w, const Op &o) {
     if (take)
       resolveGlobal(w, i, src[i], take, 1, Use::Read);
     Warp::Copy c{shared[i], src[i], (u8)o.size, (u8)take, (u8)i};
-    if (eager(w)) {
+    if (runsAtOnce(*w.block)) {
       perform(w, c);
       c.bytes = 0;
     }
@@ -107,6 +97,22 @@ void waitAll(Warp &w, const Op &o) {
 }
 
 } // namespace
+
+void finishCopies(Warp &w, int lane) {
+  auto finish = [&](std::vector<Warp::Copy> &copies) {
+    size_t kept = 0;
+    for (const Warp::Copy &c : copies) {
+      if (c.lane != lane)
+        copies[kept++] = c;
+      else if (c.bytes)
+        perform(w, c);
+    }
+    copies.resize(kept);
+  };
+  finish(w.openCopies);
+  for (auto &group : w.copyGroups)
+    finish(group);
+}
 
 void registerCopyAsync(Registry &r) {
   for (const char *cache : {".ca", ".cg"})

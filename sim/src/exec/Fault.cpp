@@ -42,8 +42,12 @@ const char *nameOf(FaultKind kind) {
     return "step-limit";
   case FaultKind::BadLaunch:
     return "bad-launch";
-  case FaultKind::UnwaitedCopy:
-    return "unwaited-copy";
+  case FaultKind::MissingProxyFence:
+    return "missing-proxy-fence";
+  case FaultKind::MissingMmaFence:
+    return "missing-wgmma-fence";
+  case FaultKind::RegisterInFlight:
+    return "register-in-flight";
   }
   return "unknown";
 }

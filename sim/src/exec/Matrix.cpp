@@ -275,7 +275,7 @@ void rowAddresses(Warp &w, const Op &o, u32 *rows, const char *verb,
     rows[i] = (u32)a;
   }
   checkSharedBounds(w, rows, 16, 16, verb);
-  if (w.block->shadow) {
+  if (w.block->checked()) {
     w.touched = true;
     for (int i = 0; i < 8 * N; ++i)
       checkSharedLane(w, i, rows[i], 16, write);

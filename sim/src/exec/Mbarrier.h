@@ -6,9 +6,14 @@
 namespace tds::sim {
 
 class Registry;
+struct Warp;
 /// mbarrier.init, inval, arrive, arrive_drop, expect_tx, complete_tx,
 /// test_wait, try_wait.
 void registerMbarrier(Registry &r);
+
+/// Does all cp.async copies of lane `lane` that are outstanding, and forgets
+/// them.
+void finishCopies(Warp &w, int lane);
 
 } // namespace tds::sim
 

@@ -47,7 +47,7 @@ template <class M, class R> bool loadShared(Warp &w, const Op &o) {
     return false;
   const u32 n = o.nExt, bytes = (u32)sizeof(M) * n;
   checkSharedBounds(w, a, bytes, bytes, "read");
-  if (w.block->shadow)
+  if (w.block->checked())
     checkShared(w, a, bytes, false);
   const u8 *shared = w.block->shared;
   const u32 *ext = &w.code->ext[o.ext];

@@ -33,6 +33,17 @@ enum class Flow : u8 {
   Yield          // handler, then the warp may be asked to stand back
 };
 
+/// Which registers an operation uses, for the check of wgmma's registers.
+enum class Uses : u8 {
+  Plain,     // writes d, reads a, b, c
+  Move,      // copies a to d
+  WritesExt, // writes all of ext, reads a
+  ReadsExt,  // reads all of ext, and a; writes d unless a store
+  Stores,    // reads all of ext
+  Vector,    // writes the first `size` of ext, reads the others
+  Mma        // a wgmma: looks after itself
+};
+
 struct Op {
   Handler fn = nullptr;
   u32 d = noReg, a = noReg, b = noReg, c = noReg;
@@ -45,6 +56,7 @@ struct Op {
   u32 ext = 0;    // first of nExt entries in Code::ext
   u16 nExt = 0, size = 0;
   u32 line = 0, loc = 0;
+  Uses uses = Uses::Plain;
 };
 
 enum class Special : u8 {
@@ -127,6 +139,8 @@ struct Code {
   bool usesCalls = false;
   u32 reachableLocalBytes = 0;
   bool usesAtomics = false;
+  bool usesAsync = false; // mbarriers, named barriers, bulk copies, wgmma
+  bool usesWgmma = false;
 };
 
 struct Program {

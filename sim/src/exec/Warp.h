@@ -18,6 +18,10 @@ namespace tds::sim {
 
 class DeviceMemory;
 class Shadow;
+class Clocks;
+class AsyncState;
+struct View;
+struct MmaState;
 class BlockOrder;
 struct Block;
 
@@ -39,7 +43,9 @@ enum class FaultKind : u8 {
   StackOverflow,
   StepLimit,
   BadLaunch,
-  UnwaitedCopy
+  MissingProxyFence,
+  MissingMmaFence,
+  RegisterInFlight
 };
 const char *nameOf(FaultKind kind);
 
@@ -82,6 +88,8 @@ struct Warp {
   bool diverged = false;
   bool yielded = false; // the handler asks to stand back
   bool progress = false;
+  bool waitsForPhase = false; // stands back because an mbarrier is not done
+  u32 phaseAddress = 0;       // of that mbarrier
   bool touched = false; // shared accesses since the last own synchronisation
   u32 id = 0;
   Block *block = nullptr;
@@ -109,6 +117,9 @@ struct Warp {
   std::vector<Copy> openCopies;
   std::vector<std::vector<Copy>> copyGroups;
 
+  // wgmma: see exec/Wgmma.h.
+  std::shared_ptr<MmaState> mma;
+
   // bar.warp.sync: lanes that wait, and for whom each of them does.
   u32 warpWait = 0;
   u32 warpMask[32];
@@ -117,6 +128,9 @@ struct Warp {
   void warpBarrier(u32 members);
   /// Takes a tick for this warp: its lanes are ordered from here on.
   void synchronise();
+
+  // barrier.cluster: lanes that have arrived, in which phase, and that wait.
+  u32 clusterArrived = 0, clusterWait = 0, clusterPhase = 0;
 
   // Barrier at which the blocked lanes wait.
   u32 barrierId = 0;
@@ -170,6 +184,7 @@ struct NamedBarrier {
   u32 waiting[32] = {}; // lanes of each warp that wait here
   u32 votes = 0;        // bar.red
   bool all = true, any = false;
+  std::shared_ptr<View> released; // what bar.arrive has released
 };
 
 /// A block's state while it runs.
@@ -182,13 +197,21 @@ struct Block {
   std::vector<Warp> warps;
   NamedBarrier barriers[16];
   u32 tick = 1, blockSync = 1; // see check/Shadow.h
-  Shadow *shadow = nullptr;
+  Shadow *shadow = nullptr;    // null: unchecked, or `clocks` checks
+  Clocks *clocks = nullptr;    // null: unchecked, or `shadow` checks
+  AsyncState *async = nullptr; // never null while it runs
+  u32 clusterPhase = 0;
+  std::shared_ptr<View> clusterView;
+  u64 events = 0; // grows whenever a barrier or mbarrier moves
   u64 rng = 1;
   u64 steps = 0;
   bool barriersMoved = false; // a barrier count has changed
   bool fenced = false;        // has executed a fence of device scope
   std::vector<bool> seen;     // blocks ordered before this one
   u64 seenCount = 0;
+
+  /// Whether shared memory is checked.
+  bool checked() const { return shadow || clocks; }
 
   u32 random() {
     rng = rng * 6364136223846793005ull + 1442695040888963407ull;

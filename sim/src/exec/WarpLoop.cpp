@@ -13,6 +13,7 @@
 #include "check/Shadow.h"
 #include "exec/BlockRunner.h"
 #include "exec/Lanes.h"
+#include "exec/Wgmma.h"
 
 #include <algorithm>
 
@@ -126,6 +127,7 @@ Stop runWarp(Warp &w, u64 share, u64 &steps) {
       return Stop::Blocked;
   }
   const u64 end = share;
+  const bool watched = w.block->launch->entry->usesWgmma;
   u64 count = 0;
   auto leave = [&](Stop stop) {
     steps += count;
@@ -140,6 +142,19 @@ Stop runWarp(Warp &w, u64 share, u64 &steps) {
       m &= o.predNegated ? ~p : p;
     }
     ++count;
+    if (watched && m &&
+        (o.flow == Flow::Plain || o.flow == Flow::Yield ||
+         o.flow == Flow::Collective)) {
+      w.mask = m;
+      if (!watchRegisters(w, o)) {
+        ++w.pc;
+        if (w.pc >= w.limit) {
+          savePcs(w, w.active, w.pc);
+          regroup(w);
+        }
+        continue;
+      }
+    }
     switch (o.flow) {
     case Flow::Plain:
       w.mask = m;
