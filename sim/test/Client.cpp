@@ -16,7 +16,7 @@ namespace simtest {
 static void *library() {
   static void *handle = [] {
     // Endless kernels shall end soon; two devices for the tests of several.
-    setenv("TDS_SIM_MAX_STEPS", "3000000", 0);
+    setenv("TDS_SIM_MAX_STEPS", "1000000", 0);
     setenv("TDS_SIM_DEVICES", "2", 0);
     setenv("TDS_SIM_QUIET", "1", 0);
     const char *path = getenv("TDS_SIM_LIBRARY");

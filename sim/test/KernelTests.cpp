@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Client.h"
+#include "Schedules.h"
 
 #include <gtest/gtest.h>
 
@@ -18,24 +19,6 @@
 using namespace simtest;
 
 namespace {
-
-const char *const schedules[] = {"forward,lazy", "reverse,eager",
-                                 "random,mixed", "random,lazy"};
-
-/// Runs `body` under each schedule and expects no report.
-void underAllSchedules(const std::function<void(Gpu &)> &body) {
-  for (const char *s : schedules)
-    for (unsigned seed : {1u, 7u}) {
-      SCOPED_TRACE(std::string(s) + " seed " + std::to_string(seed));
-      Gpu gpu;
-      gpu.configure(s, seed);
-      body(gpu);
-      for (const TdsSimReport &r : gpu.reports())
-        ADD_FAILURE() << r.text;
-      if (std::string(s).find("random") == std::string::npos)
-        break;
-    }
-}
 
 std::vector<float> randoms(size_t n, unsigned seed) {
   Random g(seed);

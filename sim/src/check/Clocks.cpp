@@ -180,8 +180,7 @@ void Clocks::access(Warp &w, int lane, u32 address, u32 bytes, bool write,
       if (!mine && unordered(who, stamp))
         race(w, lane, at, write ? "write" : "read", "write", who, stamp & 31,
              async);
-      if (async && !write && who < warps &&
-          view.proxied[who] < tickOf(stamp)) {
+      if (async && !write && who < warps && view.proxied[who] < tickOf(stamp)) {
         char text[40];
         snprintf(text, sizeof text, "0x%x", at);
         w.fault(FaultKind::MissingProxyFence,
@@ -233,9 +232,9 @@ void Clocks::atomic(Warp &w, int lane, u32 address, u32 bytes) {
       w.fault(FaultKind::UninitialisedShared, text, lane);
     }
     u32 who = c[writeAgent] - 1, stamp = c[writeStamp];
-    bool bad = who == w.id ? tickOf(stamp) >= w.syncStamp &&
-                                 (int)(stamp & 31) != lane
-                           : views[w.id].seen[who] < tickOf(stamp);
+    bool bad = who == w.id
+                   ? tickOf(stamp) >= w.syncStamp && (int)(stamp & 31) != lane
+                   : views[w.id].seen[who] < tickOf(stamp);
     if (bad && checks.sharedRace)
       race(w, lane, at, "atomic access", "write", who, stamp & 31, false);
   }

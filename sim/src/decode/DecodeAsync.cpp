@@ -15,9 +15,9 @@ void FunctionDecoder::bulk(const OpInfo &info) {
   const bool tensor = form == BulkForm::TensorLoad ||
                       form == BulkForm::TensorStore ||
                       form == BulkForm::TensorPrefetch;
-  size_t want = form == BulkForm::Load         ? 4
-                : form == BulkForm::Store      ? 3
-                : form == BulkForm::TensorLoad ? 3
+  size_t want = form == BulkForm::Load             ? 4
+                : form == BulkForm::Store          ? 3
+                : form == BulkForm::TensorLoad     ? 3
                 : form == BulkForm::TensorPrefetch ? 1
                                                    : 2;
   want += policy + multicast;
@@ -61,7 +61,9 @@ void FunctionDecoder::bulk(const OpInfo &info) {
     words[4 * nAddress + 3] = (u32)((u64)offset >> 32);
     ++nAddress;
   };
-  auto size = [&] { words[bulkAddresses * 4 + bulkSize] = src(ops[at++], Ty::U32); };
+  auto size = [&] {
+    words[bulkAddresses * 4 + bulkSize] = src(ops[at++], Ty::U32);
+  };
   switch (form) {
   case BulkForm::Load:
     address(Space::Shared);

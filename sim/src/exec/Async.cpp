@@ -78,16 +78,16 @@ void AsyncState::waitGroups(Warp &w, int lane, size_t keep) {
   }
 }
 
-void AsyncState::flushBarrier(Block &block, u32 address) {
-  for (size_t i = 0; i < pending.size();) {
-    if (pending[i].barrier != address) {
-      ++i;
+bool AsyncState::runOne(Block &block, u32 address) {
+  for (size_t i = 0; i < pending.size(); ++i) {
+    if (pending[i].barrier != address)
       continue;
-    }
     AsyncTask task = std::move(pending[i]);
     pending.erase(pending.begin() + (long)i);
     perform(block, task);
+    return true;
   }
+  return false;
 }
 
 void AsyncState::stir(Block &block) {

@@ -42,8 +42,12 @@ public:
   /// Waits until at most `keep` of the thread's groups are unfinished.
   void waitGroups(Warp &w, int lane, size_t keep);
 
-  /// Runs everything that reports to the mbarrier at `address`.
-  void flushBarrier(Block &block, u32 address);
+  /// Runs what reports to the mbarrier at `address`, one after the other, until
+  /// done() holds.
+  template <class F> void runUntil(Block &block, u32 address, F done) {
+    while (!done() && runOne(block, address))
+      ;
+  }
   /// Runs a few tasks by chance (mixed schedule).
   void stir(Block &block);
   /// Runs all that is queued; false if nothing was.
@@ -58,6 +62,7 @@ public:
   std::map<u32, PhaseViews> phases;
 
 private:
+  bool runOne(Block &block, u32 address);
   void perform(Block &block, AsyncTask &task);
   std::deque<AsyncTask> pending; // on mbarriers
   struct Groups {

@@ -7,10 +7,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "exec/Bulk.h"
 #include "decode/Registry.h"
 #include "exec/Access.h"
 #include "exec/Async.h"
-#include "exec/Bulk.h"
 #include "exec/FloatSemantics.h"
 #include "exec/TensorMap.h"
 
@@ -47,8 +47,8 @@ struct Operands {
 
 u32 sharedPlace(Warp &w, int lane, u64 address, u64 bytes, u32 align,
                 const char *what) {
-  u64 a = (address & windowMask) == sharedWindow ? address & ~windowMask
-                                                 : address;
+  u64 a =
+      (address & windowMask) == sharedWindow ? address & ~windowMask : address;
   if (a > w.block->sharedBytes || bytes > w.block->sharedBytes - a)
     w.fault(FaultKind::OutOfBounds,
             std::string(what) + " of " + std::to_string(bytes) +
@@ -81,7 +81,8 @@ AsyncTask taskOf(Warp &w, const Op &o, int lane) {
   return t;
 }
 
-// ---- reductions --------------------------------------------------------------
+// ---- reductions
+// --------------------------------------------------------------
 
 template <class T> T combine(BulkReduce kind, T old, T v) {
   switch (kind) {
@@ -113,8 +114,8 @@ template <class T> T combineBits(BulkReduce kind, T old, T v) {
 }
 /// Element by element, each atomically: other blocks may do the same.
 template <class T, class F> void each(u8 *to, const u8 *from, u32 n, F f) {
-  using Word = std::conditional_t<
-      sizeof(T) == 2, u16, std::conditional_t<sizeof(T) == 4, u32, u64>>;
+  using Word = std::conditional_t<sizeof(T) == 2, u16,
+                                  std::conditional_t<sizeof(T) == 4, u32, u64>>;
   for (u32 i = 0; i < n; i += (u32)sizeof(T)) {
     T b;
     memcpy(&b, from + i, sizeof(T));
@@ -145,7 +146,8 @@ void reduceInto(u8 *to, const u8 *from, u32 bytes, BulkReduce kind, Ty type) {
               [&](u64 a, u64 b) { return combineBits(kind, a, b); });
     break;
   case Ty::S64:
-    each<s64>(to, from, bytes, [&](s64 a, s64 b) { return combine(kind, a, b); });
+    each<s64>(to, from, bytes,
+              [&](s64 a, s64 b) { return combine(kind, a, b); });
     break;
   case Ty::F32:
     each<float>(to, from, bytes, [&](float a, float b) {
@@ -158,15 +160,13 @@ void reduceInto(u8 *to, const u8 *from, u32 bytes, BulkReduce kind, Ty type) {
   case Ty::F16:
     each<u16>(to, from, bytes, [&](u16 a, u16 b) {
       float x = halfToFloat(a), y = halfToFloat(b);
-      return floatToHalf(kind == BulkReduce::Add ? x + y
-                                                 : combine(kind, x, y));
+      return floatToHalf(kind == BulkReduce::Add ? x + y : combine(kind, x, y));
     });
     break;
   case Ty::BF16:
     each<u16>(to, from, bytes, [&](u16 a, u16 b) {
       float x = bf16ToFloat(a), y = bf16ToFloat(b);
-      return floatToBf16(kind == BulkReduce::Add ? x + y
-                                                 : combine(kind, x, y));
+      return floatToBf16(kind == BulkReduce::Add ? x + y : combine(kind, x, y));
     });
     break;
   default:
@@ -174,7 +174,8 @@ void reduceInto(u8 *to, const u8 *from, u32 bytes, BulkReduce kind, Ty type) {
   }
 }
 
-// ---- plain bulk copies -------------------------------------------------------
+// ---- plain bulk copies
+// -------------------------------------------------------
 
 u32 checkedSize(Warp &w, int lane, u32 bytes) {
   if (bytes % 16 || bytes == 0)
@@ -190,7 +191,8 @@ void alignedGlobal(Warp &w, int lane, u64 address) {
             "a bulk copy's global address must be a multiple of 16", lane);
 }
 void onlyOwnBlock(Warp &w, const Op &o, const Operands &x, int lane) {
-  if ((o.aux2 & bulkMulticast) && x.has(bulkMask) && x.value(bulkMask, lane) != 1)
+  if ((o.aux2 & bulkMulticast) && x.has(bulkMask) &&
+      x.value(bulkMask, lane) != 1)
     w.fault(FaultKind::BadOperand,
             "a multicast to other blocks: a cluster has one block here", lane);
 }
@@ -267,7 +269,8 @@ void bulkStore(Warp &w, const Op &o) {
   }
 }
 
-// ---- tensor copies -----------------------------------------------------------
+// ---- tensor copies
+// -----------------------------------------------------------
 
 TensorMap readMap(Warp &w, int lane, u64 address, int rank) {
   u64 all[32];
@@ -394,32 +397,31 @@ void tensorLoad(Warp &w, const Op &o) {
       u8 *shared = w.block->shared;
       const u32 size = map.elementBytes;
       enterShared(t, job.to, job.box.total * size, true);
-      forLines(map, job.box, job.at,
-               [&](u32 element, u64 line, u32 first, u32 last) {
-                 for (u32 j = 0; j < job.box.count[0]; ++j) {
-                   u8 *to = shared + swizzled(job.to + (element + j) * size,
-                                              map.swizzleBytes);
-                   if (j < first || j >= last) {
-                     fill(to, map);
-                     continue;
-                   }
-                   u64 from = line + (u64)((s64)job.at[0] +
-                                           (s64)j * map.step[0]) *
-                                         size;
-                   // Whole chunks of 16 bytes at once where nothing parts them.
-                   u32 n = 1;
-                   if (map.step[0] == 1) {
-                     u32 chunk = 16 / size;
-                     u32 offset = ((job.to + (element + j) * size) & 15) / size;
-                     n = std::min(chunk - offset, last - j);
-                   }
-                   memcpy(to,
-                          resolveGlobal(w, t.lane, from, n * size, size,
-                                        Use::Read),
-                          n * size);
-                   j += n - 1;
-                 }
-               });
+      forLines(
+          map, job.box, job.at,
+          [&](u32 element, u64 line, u32 first, u32 last) {
+            for (u32 j = 0; j < job.box.count[0]; ++j) {
+              u8 *to = shared + swizzled(job.to + (element + j) * size,
+                                         map.swizzleBytes);
+              if (j < first || j >= last) {
+                fill(to, map);
+                continue;
+              }
+              u64 from =
+                  line + (u64)((s64)job.at[0] + (s64)j * map.step[0]) * size;
+              // Whole chunks of 16 bytes at once where nothing parts them.
+              u32 n = 1;
+              if (map.step[0] == 1) {
+                u32 chunk = 16 / size;
+                u32 offset = ((job.to + (element + j) * size) & 15) / size;
+                n = std::min(chunk - offset, last - j);
+              }
+              memcpy(to,
+                     resolveGlobal(w, t.lane, from, n * size, size, Use::Read),
+                     n * size);
+              j += n - 1;
+            }
+          });
     };
     w.block->async->submit(*w.block, std::move(t));
   }
@@ -440,7 +442,10 @@ void tensorStore(Warp &w, const Op &o) {
       s32 at[5];
       u32 from;
       BulkReduce kind;
-    } job{map, box, {}, tensorPlace(w, lane, x.address(1, lane), bytes),
+    } job{map,
+          box,
+          {},
+          tensorPlace(w, lane, x.address(1, lane), bytes),
           (BulkReduce)o.aux};
     coordinates(x, lane, rank, job.at);
     AsyncTask t = taskOf(w, o, lane);
@@ -457,9 +462,8 @@ void tensorStore(Warp &w, const Op &o) {
                    const u8 *from =
                        shared + swizzled(job.from + (element + j) * size,
                                          map.swizzleBytes);
-                   u64 to =
-                       line +
-                       (u64)((s64)job.at[0] + (s64)j * map.step[0]) * size;
+                   u64 to = line +
+                            (u64)((s64)job.at[0] + (s64)j * map.step[0]) * size;
                    u8 *p = resolveGlobal(w, t.lane, to, size, size, use);
                    if (job.kind == BulkReduce::None) {
                      memcpy(p, from, size);
@@ -473,7 +477,8 @@ void tensorStore(Warp &w, const Op &o) {
   }
 }
 
-// ---- groups, prefetches ------------------------------------------------------
+// ---- groups, prefetches
+// ------------------------------------------------------
 
 void commitGroup(Warp &w, const Op &) {
   for (u32 m = w.mask; m; m &= m - 1)
@@ -577,16 +582,19 @@ void registerBulk(Registry &r) {
   };
   const Reduction reductions[] = {
       {"add", BulkReduce::Add, {Ty::U32, Ty::S32, Ty::U64, Ty::F32, Ty::F64}},
-      {"min", BulkReduce::Min, {Ty::U32, Ty::S32, Ty::U64, Ty::S64, Ty::F16,
-                                Ty::BF16}},
-      {"max", BulkReduce::Max, {Ty::U32, Ty::S32, Ty::U64, Ty::S64, Ty::F16,
-                                Ty::BF16}},
+      {"min",
+       BulkReduce::Min,
+       {Ty::U32, Ty::S32, Ty::U64, Ty::S64, Ty::F16, Ty::BF16}},
+      {"max",
+       BulkReduce::Max,
+       {Ty::U32, Ty::S32, Ty::U64, Ty::S64, Ty::F16, Ty::BF16}},
       {"inc", BulkReduce::Inc, {Ty::U32}},
       {"dec", BulkReduce::Dec, {Ty::U32}},
       {"and", BulkReduce::And, {Ty::B32, Ty::B64}},
       {"or", BulkReduce::Or, {Ty::B32, Ty::B64}},
       {"xor", BulkReduce::Xor, {Ty::B32, Ty::B64}}};
-  const std::string head = "cp.reduce.async.bulk.global.shared::cta.bulk_group.";
+  const std::string head =
+      "cp.reduce.async.bulk.global.shared::cta.bulk_group.";
   for (const Reduction &k : reductions) {
     for (Ty type : k.types)
       add(head + k.op + "." + nameOf(type), bulkStore, BulkForm::Store,
@@ -609,8 +617,8 @@ void registerBulk(Registry &r) {
                 info);
         }
   }
-  add(head + "add.noftz.f16", bulkStore, BulkForm::Store, (u8)BulkReduce::Add, 0,
-      (u16)Ty::F16);
+  add(head + "add.noftz.f16", bulkStore, BulkForm::Store, (u8)BulkReduce::Add,
+      0, (u16)Ty::F16);
   add(head + "add.noftz.bf16", bulkStore, BulkForm::Store, (u8)BulkReduce::Add,
       0, (u16)Ty::BF16);
 

@@ -82,8 +82,7 @@ void passCluster(Warp &w) {
 bool completeCluster(Block &block) {
   bool any = false;
   for (const Warp &w : block.warps) {
-    u32 arrived =
-        w.clusterPhase == block.clusterPhase ? w.clusterArrived : 0;
+    u32 arrived = w.clusterPhase == block.clusterPhase ? w.clusterArrived : 0;
     any |= arrived != 0;
     if (w.alive & ~arrived)
       return false;

@@ -144,9 +144,10 @@ void wait(Warp &w, const Op &o) {
   forLanes(w, o, false, [&](int i, u32 at) {
     bool waited =
         o.aux2 & 1 ? w.reg<u32>(o.b)[i] & 1 : unpack(w.reg<u64>(o.b)[i]).phase;
-    // Copies that have been put off come when they are asked for.
-    if (load(*w.block, at).phase == waited)
-      w.block->async->flushBarrier(*w.block, at);
+    // Copies that have been put off come when they are asked for, and no more
+    // of them than the phase needs.
+    w.block->async->runUntil(
+        *w.block, at, [&] { return load(*w.block, at).phase != waited; });
     if (load(*w.block, at).phase == waited) {
       w.phaseAddress = at;
       return;

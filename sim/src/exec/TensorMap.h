@@ -20,17 +20,18 @@ struct TensorMap {
   u8 swizzleBytes = 0; // 0, 32, 64, 128
   u8 nanFill = 0;      // outside reads as NaN, else as zero
   u64 address = 0;
-  u64 size[5] = {};   // elements, innermost first
-  u16 box[5] = {};    // elements
-  u8 step[5] = {};    // element strides
-  u8 type = 0;         // Ty of an element
-  u32 strideHigh = 0; // (four strides of 40 bits: the low words and 8 high bits)
+  u64 size[5] = {}; // elements, innermost first
+  u16 box[5] = {};  // elements
+  u8 step[5] = {};  // element strides
+  u8 type = 0;      // Ty of an element
+  u32 strideHigh =
+      0; // (four strides of 40 bits: the low words and 8 high bits)
   u32 strideLow[4] = {};
   u32 reserved[9] = {};
 
   u64 stride(int dim) const { // bytes, of dimension dim >= 1
-    return (u64)strideLow[dim - 1] |
-           (u64)(strideHigh >> (8 * (dim - 1)) & 255) << 32;
+    return (u64)strideLow[dim - 1] | (u64)(strideHigh >> (8 * (dim - 1)) & 255)
+                                         << 32;
   }
   void setStride(int dim, u64 bytes) {
     strideLow[dim - 1] = (u32)bytes;

@@ -183,8 +183,8 @@ template <El E> void multiplyFloat(Warp &w, MmaTask &t) {
     for (int l = 0; l < 32; ++l) {
       if (half) {
         u32 row = rowOf(l, 2 * r), col = columnOf(l, 2 * r);
-        v[l] = (u32)floatToHalf(C[row][col]) |
-               (u32)floatToHalf(C[row][col + 1]) << 16;
+        v[l] = (u32)floatToHalf(C[row][col]) | (u32)floatToHalf(C[row][col + 1])
+                                                   << 16;
       } else {
         v[l] = bitCast<u32>(canon(C[rowOf(l, r)][columnOf(l, r)]));
       }
@@ -326,10 +326,10 @@ void issue(Warp &w, const Op &o) {
   const u32 nA = o.a == noReg ? 4 : 0;
   for (u32 i = 0; i < o.nExt; ++i) {
     if (mark(s, ext[i]) & 4)
-      w.fault(FaultKind::MissingMmaFence,
-              std::string(i + nA < o.nExt ? "an accumulator"
-                                          : "a fragment of A") +
-                  " was written after the last wgmma.fence");
+      w.fault(
+          FaultKind::MissingMmaFence,
+          std::string(i + nA < o.nExt ? "an accumulator" : "a fragment of A") +
+              " was written after the last wgmma.fence");
     if (i + nA >= o.nExt && (mark(s, ext[i]) & 1))
       inFlight(w, "use as a fragment of A");
   }
