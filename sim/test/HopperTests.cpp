@@ -59,16 +59,15 @@ TEST(Hopper, MatrixProductWithTensorCopies) {
       a[i] = toBf16((float)(ia[i] = (int)(g.next() % 9) - 4));
     for (int i = 0; i < N * K; ++i)
       b[i] = toBf16((float)(ib[i] = (int)(g.next() % 9) - 4));
-    CUdeviceptr A = gpu.upload(a), B = gpu.upload(b),
-                C = gpu.alloc(M * N * 4);
+    CUdeviceptr A = gpu.upload(a), B = gpu.upload(b), C = gpu.alloc(M * N * 4);
     CUtensorMap mapA, mapB, mapC;
     MapOptions swizzled;
     swizzled.swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
-    ASSERT_EQ(encode(mapA, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, A, {K, M},
-                     {K * 2}, {64, 64}, swizzled),
+    ASSERT_EQ(encode(mapA, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, A, {K, M}, {K * 2},
+                     {64, 64}, swizzled),
               CUDA_SUCCESS);
-    ASSERT_EQ(encode(mapB, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, B, {K, N},
-                     {K * 2}, {64, 64}, swizzled),
+    ASSERT_EQ(encode(mapB, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, B, {K, N}, {K * 2},
+                     {64, 64}, swizzled),
               CUDA_SUCCESS);
     ASSERT_EQ(encode(mapC, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, C, {N, M}, {N * 4},
                      {64, 64}),
@@ -135,10 +134,10 @@ ret;
 )";
 
 std::string dumpKernel(int rank) {
-  std::string text = dump, copy =
-                               "cp.async.bulk.tensor." + std::to_string(rank) +
-                               "d.shared::cluster.global.mbarrier::complete_tx"
-                               "::bytes [%s], [%m, {%x, %y";
+  std::string text = dump,
+              copy = "cp.async.bulk.tensor." + std::to_string(rank) +
+                     "d.shared::cluster.global.mbarrier::complete_tx"
+                     "::bytes [%s], [%m, {%x, %y";
   copy += rank > 2 ? ", %z" : "";
   copy += rank > 3 ? ", %z" : "";
   copy += "}], [%b];";
@@ -391,17 +390,21 @@ void checkWgmma(const Wgmma &x, u32 N, bool registersA, u32 span, bool transA,
   d += "}";
   std::string tail = isInt ? "" : negate ? ", -1, 1" : ", 1, 1";
   if (x.bytes == 2)
-    tail += (registersA ? "" : transA ? ", 1" : ", 0") +
+    tail += (registersA ? ""
+             : transA   ? ", 1"
+                        : ", 0") +
             std::string(transB ? ", 1" : ", 0");
   std::string ptx =
-      ".version 8.0\n.target sm_90a\n.address_size 64\n.extern .shared .align 1024 .b8 "
+      ".version 8.0\n.target sm_90a\n.address_size 64\n.extern .shared .align "
+      "1024 .b8 "
       "s[];\n.visible .entry k(.param .u64 m, .param .u64 r, .param .u64 "
       "da, .param .u64 db)\n{\n.reg .b64 %m, %r, %a, %b, %o, %q; .reg .b32 "
       "%t, %v, %x, %y, %w<4>; .reg .pred p, k1; .reg " +
       type + " %d<" + std::to_string(nD) +
       ">;\nld.param.u64 %m, [m]; ld.param.u64 %r, [r]; ld.param.u64 %a, [da]; "
       "ld.param.u64 %b, [db]; mov.u32 %t, %tid.x;\nmov.u32 %v, %t;\nLOOP:\n"
-      "mov.u32 %y, s; shl.b32 %x, %v, 2; add.u32 %x, %x, %y; mul.wide.u32 %o, %v, 4; add.s64 %q, %m, %o;\n"
+      "mov.u32 %y, s; shl.b32 %x, %v, 2; add.u32 %x, %x, %y; mul.wide.u32 %o, "
+      "%v, 4; add.s64 %q, %m, %o;\n"
       "ld.global.u32 %w0, [%q]; st.shared.u32 [%x], %w0;\nadd.u32 %v, %v, "
       "128; setp.lt.u32 p, %v, 16384;\n@p bra LOOP;\nfence.proxy.async;\n"
       "bar.sync 0;\nmul.wide.u32 %o, %t, " +
@@ -444,7 +447,7 @@ void checkWgmma(const Wgmma &x, u32 N, bool registersA, u32 span, bool transA,
       u32 bits = out[t * (4 + nD) + 4 + (x.half ? i / 2 : i)];
       float value;
       memcpy(&value, &bits, 4);
-      int got = x.half ? halfValue(bits >> (i % 2 * 16))
+      int got = x.half  ? halfValue(bits >> (i % 2 * 16))
                 : isInt ? (int)bits
                         : (int)value;
       ASSERT_EQ(got, want) << "thread " << t << " result " << i;

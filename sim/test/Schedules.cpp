@@ -8,7 +8,7 @@
 namespace simtest {
 
 static const char *const schedules[] = {"forward,lazy", "reverse,eager",
-                                 "random,mixed", "random,lazy"};
+                                        "random,mixed", "random,lazy"};
 
 void underAllSchedules(const std::function<void(Gpu &)> &body) {
   for (const char *s : schedules)
