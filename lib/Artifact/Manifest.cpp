@@ -256,7 +256,7 @@ private:
             os.attribute("kind", kernel.kernel.getKind());
             os.attribute("title", toUTF8(describeKernel(kernel.kernel)));
             os.attribute("source",
-                         toUTF8(describeLocation(kernel.kernel.getLoc())));
+                         toSource(describeLocation(kernel.kernel.getLoc())));
             os.attributeBegin("block");
             writeNumbers(os, kernel.block);
             os.attributeEnd();
@@ -358,6 +358,12 @@ private:
     isFirst = false;
   }
 
+  /// A place, relative to the folder of the program.
+  std::string toSource(StringRef place) {
+    place.consume_front(options.sourceFolder);
+    return toUTF8(place);
+  }
+
   void writeFlags(json::OStream &os, EntryOp entry) {
     auto flags = entry->getAttrOfType<ArrayAttr>(attr::kFlags);
     if (!flags)
@@ -368,7 +374,7 @@ private:
           auto text = flag.getAs<StringAttr>("text"),
                source = flag.getAs<StringAttr>("source");
           os.attribute("text", text ? toUTF8(text) : "a check failed");
-          os.attribute("source", source ? toUTF8(source) : "");
+          os.attribute("source", source ? toSource(source) : "");
         });
     });
   }

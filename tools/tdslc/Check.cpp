@@ -5,12 +5,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compile.h"
+#include "ReadProgram.h"
 #include "Stages.h"
 
 #include "tdsl/Autodiff/GradientCheck.h"
 #include "tdsl/Pipeline/Pipelines.h"
-
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 using namespace tdslc;
@@ -18,11 +17,14 @@ using namespace tdslc;
 /// Adds the sizes that the program's `// check: -D B=2 …` line asks for; the
 /// command line goes before them. False where the line cannot be read.
 static bool addSmallSizes(Options &options) {
-  auto buffer = llvm::MemoryBuffer::getFile(options.input);
-  if (!buffer)
-    return true; // the front end says so
+  // Of standard input nothing is left for the front end once it is read.
+  if (options.input == "-")
+    return true;
+  std::optional<std::string> text = readProgram(options.input);
+  if (!text)
+    return false;
   SmallVector<StringRef> lines;
-  (*buffer)->getBuffer().split(lines, '\n');
+  StringRef(*text).split(lines, '\n');
   for (StringRef line : lines) {
     line = line.trim();
     if (!line.consume_front("// check:"))

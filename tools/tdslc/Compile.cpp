@@ -8,6 +8,7 @@
 
 #include "EmitGraph.h"
 #include "EmitHeader.h"
+#include "ReadProgram.h"
 #include "Stages.h"
 
 #include "tdsl/Artifact/Container.h"
@@ -90,14 +91,11 @@ static ExitCode saveStage(const Options &options, StringRef suffix,
 }
 
 ExitCode tdslc::runFrontend(const Options &options, Program &program) {
-  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(options.input);
-  if (!buffer) {
-    llvm::errs() << "tdslc: " << options.input
-                 << " cannot be read: " << buffer.getError().message() << "\n";
+  std::optional<std::string> text = readProgram(options.input);
+  if (!text)
     return ProgramWrong;
-  }
   program.path = options.input;
-  program.text = (*buffer)->getBuffer().str();
+  program.text = std::move(*text);
   tdsl::SourceManager sources;
   tdsl::SourceManager::FileId file =
       sources.addText(program.text, options.input);
@@ -126,15 +124,13 @@ ExitCode tdslc::runFrontend(const Options &options, Program &program) {
 
 /// Prints what the parser made of the text.
 static ExitCode emitSyntaxTree(const Options &options) {
-  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(options.input);
-  if (!buffer) {
-    llvm::errs() << "tdslc: " << options.input
-                 << " cannot be read: " << buffer.getError().message() << "\n";
+  StageTimer timer(options.time);
+  timer.begin("parser");
+  std::optional<std::string> program = readProgram(options.input);
+  if (!program)
     return ProgramWrong;
-  }
   tdsl::SourceManager sources;
-  tdsl::SourceManager::FileId file =
-      sources.addText((*buffer)->getBuffer(), options.input);
+  tdsl::SourceManager::FileId file = sources.addText(*program, options.input);
   tdsl::DiagnosticEngine diagnostics(sources);
   tdsl::ASTContext context;
   tdsl::ast::File tree = tdsl::parseFile(sources, file, context, diagnostics);
@@ -302,6 +298,12 @@ ExitCode tdslc::compile(const Options &options) {
       return ProgramWrong;
     if (options.emit == "cubin")
       return emitCubin(options, file, target.arch);
+    // The code of one target of several would be in the container only.
+    if (options.saveTemps && targets.size() > 1)
+      if (ExitCode code = writeOutput(options.output + "." + target.arch +
+                                          (target.isCPU ? ".so" : ".ptx"),
+                                      file))
+        return code;
     files.push_back(std::move(file));
   }
   if (!options.emit.empty() ||

@@ -42,19 +42,40 @@ static StringRef getCppType(Type element) {
 /// `name` as a C++ identifier that is no keyword.
 static std::string getIdentifier(StringRef name) {
   static const llvm::StringSet<> keywords = {
-      "alignas",   "alignof",  "and",      "asm",      "auto",      "bool",
-      "break",     "case",     "catch",    "char",     "class",     "const",
-      "constexpr", "continue", "decltype", "default",  "delete",    "do",
-      "double",    "else",     "enum",     "explicit", "export",    "extern",
-      "false",     "float",    "for",      "friend",   "goto",      "if",
-      "inline",    "int",      "long",     "mutable",  "namespace", "new",
-      "noexcept",  "not",      "nullptr",  "operator", "or",        "private",
-      "protected", "public",   "register", "return",   "short",     "signed",
-      "sizeof",    "static",   "struct",   "switch",   "template",  "this",
-      "throw",     "true",     "try",      "typedef",  "typeid",    "typename",
-      "union",     "unsigned", "using",    "virtual",  "void",      "volatile",
-      "wchar_t",   "while",    "xor",      "tds",      "std",       "module",
-      "load"};
+      "alignas",       "alignof",      "and",
+      "asm",           "auto",         "bool",
+      "break",         "case",         "catch",
+      "char",          "class",        "const",
+      "constexpr",     "continue",     "decltype",
+      "default",       "delete",       "do",
+      "double",        "else",         "enum",
+      "explicit",      "export",       "extern",
+      "false",         "float",        "for",
+      "friend",        "goto",         "if",
+      "inline",        "int",          "long",
+      "mutable",       "namespace",    "new",
+      "noexcept",      "not",          "nullptr",
+      "operator",      "or",           "private",
+      "protected",     "public",       "register",
+      "return",        "short",        "signed",
+      "sizeof",        "static",       "struct",
+      "switch",        "template",     "this",
+      "throw",         "true",         "try",
+      "typedef",       "typeid",       "typename",
+      "union",         "unsigned",     "using",
+      "virtual",       "void",         "volatile",
+      "wchar_t",       "while",        "xor",
+      "tds",           "std",          "main",
+      "char8_t",       "char16_t",     "char32_t",
+      "and_eq",        "bitand",       "bitor",
+      "compl",         "not_eq",       "or_eq",
+      "xor_eq",        "co_await",     "co_return",
+      "co_yield",      "concept",      "requires",
+      "consteval",     "constinit",    "const_cast",
+      "static_cast",   "dynamic_cast", "reinterpret_cast",
+      "static_assert", "thread_local", "typename",
+      "NAN",           "INFINITY",     "INT64_MIN",
+      "INT32_MIN"};
   std::string result;
   for (char c : name)
     result += llvm::isAlnum(c) || c == '_' ? c : '_';
@@ -64,6 +85,32 @@ static std::string getIdentifier(StringRef name) {
     result = "_" + result;
   return result;
 }
+
+namespace {
+/// The names of one C++ scope: each is given once.
+class Scope {
+public:
+  Scope(std::initializer_list<StringRef> taken) {
+    for (StringRef name : taken)
+      names.insert(name);
+  }
+  std::string take(StringRef name) {
+    std::string result = getIdentifier(name);
+    while (!names.insert(result).second)
+      result += "_";
+    return result;
+  }
+
+private:
+  llvm::StringSet<> names;
+};
+
+/// An entry and the names that it has in the class.
+struct Method {
+  func::FuncOp entry;
+  std::string name, resultType, member;
+};
+} // namespace
 
 static std::string getShapeText(RankedTensorType type) {
   std::string text = tds::getElementName(type.getElementType()).str();
@@ -99,10 +146,15 @@ static std::string getLiteral(const Port &port) {
   auto integer = cast<IntegerAttr>(port.defaultValue);
   if (port.type.getElementType().isInteger(1))
     return integer.getValue().isZero() ? "false" : "true";
+  // In C++ the least number is minus the greatest, minus 1.
+  if (integer.getValue().isMinSignedValue() &&
+      integer.getValue().getBitWidth() >= 32)
+    return integer.getValue().getBitWidth() == 64 ? "INT64_MIN" : "INT32_MIN";
   return std::to_string(integer.getValue().getSExtValue());
 }
 
-static void emitEntry(func::FuncOp entry, raw_ostream &os) {
+static void emitEntry(const Method &method, raw_ostream &os) {
+  func::FuncOp entry = method.entry;
   SmallVector<Port> inputs, results;
   for (unsigned i = 0; i < entry.getNumArguments(); ++i)
     if (auto name = entry.getArgAttrOfType<StringAttr>(i, tds::attr::kInput))
@@ -117,28 +169,31 @@ static void emitEntry(func::FuncOp entry, raw_ostream &os) {
                            cast<RankedTensorType>(entry.getResultTypes()[i]),
                            {}});
 
-  std::string name = getIdentifier(entry.getName());
-  std::string resultType = name + "Result";
-  resultType[0] = llvm::toUpper(resultType[0]);
+  // A parameter may hide neither the member that is called nor the local.
+  Scope parameters{"results", method.member};
+  SmallVector<std::string> inputNames;
+  for (const Port &port : inputs)
+    inputNames.push_back(parameters.take(port.name));
+  Scope fields{method.resultType};
   auto isPlain = [](const Port &port) {
     return port.type.getRank() == 0 &&
            !getCppType(port.type.getElementType()).empty();
   };
 
   os << "\n  /// What `" << entry.getName() << "` gives.\n  struct "
-     << resultType << " {\n";
+     << method.resultType << " {\n";
   for (const Port &port : results)
     os << "    "
        << (isPlain(port) ? getCppType(port.type.getElementType())
                          : StringRef("tds::Tensor"))
-       << " " << getIdentifier(port.name) << "; ///< "
-       << getShapeText(port.type) << "\n";
+       << " " << fields.take(port.name) << "; ///< " << getShapeText(port.type)
+       << "\n";
   os << "  };\n\n  /// " << entry.getName() << "(";
   llvm::interleaveComma(inputs, os, [&](const Port &port) {
     os << port.name << ": " << getShapeText(port.type);
   });
   os << "). Pointers are to row-major elements of these shapes.\n  "
-     << resultType << " " << name << "(";
+     << method.resultType << " " << method.name << "(";
   // Only trailing parameters can have defaults in C++.
   size_t firstDefault = inputs.size();
   while (firstDefault > 0 && inputs[firstDefault - 1].defaultValue)
@@ -147,24 +202,24 @@ static void emitEntry(func::FuncOp entry, raw_ostream &os) {
     StringRef type = getCppType(port.type.getElementType());
     os << (i ? ", " : "");
     if (isPlain(port))
-      os << type << " " << getIdentifier(port.name);
+      os << type << " " << inputNames[i];
     else if (!type.empty())
-      os << "const " << type << " *" << getIdentifier(port.name);
+      os << "const " << type << " *" << inputNames[i];
     else
-      os << "const tds::Tensor &" << getIdentifier(port.name);
+      os << "const tds::Tensor &" << inputNames[i];
     if (i >= firstDefault && isPlain(port))
       os << " = " << getLiteral(port);
   }
-  os << ") {\n    tds::Results results = " << name << "Entry.call({";
+  os << ") {\n    tds::Results results = " << method.member << ".call({";
   for (auto [i, port] : llvm::enumerate(inputs)) {
     os << (i ? ", " : "");
     if (isPlain(port))
-      os << "tds::Tensor(" << getIdentifier(port.name) << ")";
+      os << "tds::Tensor(" << inputNames[i] << ")";
     else if (!getCppType(port.type.getElementType()).empty())
-      os << "tds::Tensor::view(" << getIdentifier(port.name) << ", "
+      os << "tds::Tensor::view(" << inputNames[i] << ", "
          << getExtents(port.type) << ")";
     else
-      os << getIdentifier(port.name);
+      os << inputNames[i];
   }
   os << "});\n    return {";
   for (auto [i, port] : llvm::enumerate(results)) {
@@ -180,11 +235,19 @@ static void emitEntry(func::FuncOp entry, raw_ostream &os) {
 
 void tdslc::emitHeader(ModuleOp module, StringRef programName,
                        raw_ostream &os) {
-  SmallVector<func::FuncOp> entries;
+  // Entries first: they keep their names, and what is made for them gives way.
+  Scope members{"Model", "module", "load"};
+  SmallVector<Method> methods;
   for (auto function : module.getOps<func::FuncOp>()) {
     auto kind = function->getAttrOfType<StringAttr>(tds::attr::kEntry);
     if (kind && kind != "init")
-      entries.push_back(function);
+      methods.push_back({function, members.take(function.getName()), {}, {}});
+  }
+  for (Method &method : methods) {
+    std::string type = method.name + "Result";
+    type[0] = llvm::toUpper(type[0]);
+    method.resultType = members.take(type);
+    method.member = members.take(method.name + "Entry");
   }
   std::string space = getIdentifier(llvm::sys::path::stem(programName));
   std::string guard = StringRef(space).upper() + "_TDS_H";
@@ -195,21 +258,24 @@ void tdslc::emitHeader(ModuleOp module, StringRef programName,
      << space
      << " {\n\n/// The program on a device, with its variables. Calls throw "
         "tds::Error.\nclass Model {\npublic:\n"
-        "  /// Loads an artefact of this program.\n"
+        "  /// Loads an artefact of this program, for the best device that it "
+        "has code for.\n"
+        "  static Model load(const std::string &path) {\n"
+        "    return load(path, tds::Device::bestFor(path));\n  }\n"
         "  static Model load(const std::string &path, const tds::Device "
-        "&device = tds::Device::best(), int64_t seed = 0) {\n"
+        "&device, int64_t seed = 0) {\n"
         "    return Model(tds::Module::load(path, device, seed));\n  }\n"
         "  explicit Model(tds::Module loaded)\n      : "
         "module(std::move(loaded))";
-  for (func::FuncOp entry : entries)
-    os << ",\n        " << getIdentifier(entry.getName())
-       << "Entry(module.entry(\"" << entry.getName() << "\"))";
+  for (const Method &method : methods)
+    os << ",\n        " << method.member << "(module.entry(\""
+       << func::FuncOp(method.entry).getName() << "\"))";
   os << " {}\n";
-  for (func::FuncOp entry : entries)
-    emitEntry(entry, os);
+  for (const Method &method : methods)
+    emitEntry(method, os);
   os << "\n  /// Variables, checkpoints, memory: see tds::Module.\n  "
         "tds::Module module;\n\nprivate:\n";
-  for (func::FuncOp entry : entries)
-    os << "  tds::Entry " << getIdentifier(entry.getName()) << "Entry;\n";
+  for (const Method &method : methods)
+    os << "  tds::Entry " << method.member << ";\n";
   os << "};\n\n} // namespace " << space << "\n\n#endif // " << guard << "\n";
 }

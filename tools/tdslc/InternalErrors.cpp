@@ -62,6 +62,13 @@ void tdslc::failInternally(const char *what) {
 }
 
 static void onFatalError(void *, const char *reason, bool) {
+  // What LLVM says of standard output at the end, as when the disk is full.
+  if (strncmp(reason, "IO failure on output stream", 27) == 0) {
+    put(2, "tdslc: standard output cannot be written");
+    put(2, reason + 27);
+    put(2, "\n");
+    _exit(tdslc::ProgramWrong);
+  }
   tdslc::failInternally(reason);
 }
 

@@ -91,6 +91,28 @@ static void printVersion(llvm::raw_ostream &os) {
   os << tdslc::kProducer << "\n";
 }
 
+/// Options that the documents of the language name and that are not there yet:
+/// LLVM would propose others that look alike.
+static void refusePlanned(int argc, char **argv) {
+  for (int i = 1; i < argc; ++i) {
+    StringRef name = argv[i];
+    if (!name.consume_front("--"))
+      continue;
+    name = name.split('=').first;
+    for (StringRef planned : {"amp", "accum", "memory-budget", "allow-tf32",
+                              "fast-math", "report", "parallel"})
+      if (name == planned)
+        usage("--" + name + " is planned, but not there yet");
+  }
+}
+
+/// An option that was given although nothing asks for it.
+static void refuseIdle(const cl::Option &option, bool isUsed,
+                       const llvm::Twine &why) {
+  if (option.getNumOccurrences() > 0 && !isUsed)
+    usage("--" + option.ArgStr + " " + why);
+}
+
 tdslc::Options tdslc::parseOptions(int argc, char **argv) {
   // LLVM registers hundreds of options of its own; users see only ours.
   for (auto *sub : {&cl::SubCommand::getTopLevel(), &checkCommand})
@@ -98,6 +120,7 @@ tdslc::Options tdslc::parseOptions(int argc, char **argv) {
                               &targetCategory, &codeCategory, &otherCategory},
                              *sub);
   cl::SetVersionPrinter(printVersion);
+  refusePlanned(argc, argv);
   std::string errors;
   llvm::raw_string_ostream errorStream(errors);
   if (!cl::ParseCommandLineOptions(
@@ -137,7 +160,10 @@ tdslc::Options tdslc::parseOptions(int argc, char **argv) {
     int64_t number;
     if (name.empty() || value.getAsInteger(0, number))
       usage("-D takes name=number, not '" + define + "'");
-    options.defines[name.str()] = number;
+    auto [known, isNew] = options.defines.emplace(name.str(), number);
+    if (!isNew && known->second != number)
+      usage("-D gives " + name + " the values " + llvm::Twine(known->second) +
+            " and " + llvm::Twine(number));
   }
   if (options.input.empty())
     usage("which program? Give a .tds file");
@@ -148,8 +174,26 @@ tdslc::Options tdslc::parseOptions(int argc, char **argv) {
     usage("--emit knows ast, tds, tds-opt, kernels, plan, llvm, ptx, cubin, "
           "graph and header, not '" +
           options.emit + "'");
+  if (output.getNumOccurrences() > 1)
+    usage("-o is given more than once");
+  StringRef extension = llvm::sys::path::extension(options.output);
+  if (options.command == Command::Compile) {
+    bool hasGPU = options.emit == "ptx" || options.emit == "cubin" ||
+                  extension == ".ptx" || extension == ".tdsx";
+    bool hasCPU = options.emit.empty()
+                      ? extension != ".ptx"
+                      : options.emit != "ptx" && options.emit != "cubin";
+    refuseIdle(arch, options.targets.empty() && hasGPU,
+               "is for a .ptx, --emit=ptx, --emit=cubin and a .tdsx without "
+               "--targets; elsewhere --targets names the GPU");
+    refuseIdle(cpu, hasCPU, "is for code of a CPU, and this has none");
+    refuseIdle(saveTemps, !options.output.empty() && options.emit.empty(),
+               "keeps the stages beside an artefact: give -o");
+    if (!options.emit.empty() && options.targets.size() > 1)
+      usage("--emit prints one target; --targets names " +
+            llvm::Twine(options.targets.size()));
+  }
   if (options.command == Command::Compile && options.emit.empty()) {
-    StringRef extension = llvm::sys::path::extension(options.output);
     if (options.output.empty())
       usage("where to? Give -o with a .ptx, .so or .tdsx file, or --emit");
     if (extension != ".ptx" && extension != ".so" && extension != ".tdsx")

@@ -119,6 +119,9 @@ std::string tdslc::makeManifest(ModuleOp plan, const Program &program,
   manifest.producer = kProducer;
   manifest.programName = llvm::sys::path::filename(program.path).str();
   manifest.programHash = getProgramHash(program, options);
+  StringRef folder = llvm::sys::path::parent_path(program.path);
+  if (!folder.empty())
+    manifest.sourceFolder = folder.str() + (folder.ends_with("/") ? "" : "/");
   manifest.target.arch = target.arch;
   if (target.isCPU) {
     manifest.target.kind = ArtifactTarget::Kind::CPU;

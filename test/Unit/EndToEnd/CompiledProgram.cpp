@@ -86,6 +86,11 @@ public:
       named[name] = tensor;
     return named;
   }
+  std::string callToFail(const std::string &entry,
+                         const Named &inputs) override {
+    call(entry, inputs);
+    return {};
+  }
   Tensor read(const std::string &variable) override {
     return state->variables.at(variable);
   }
@@ -129,43 +134,16 @@ public:
   std::string name() const override { return label; }
 
   Named call(const std::string &entryName, const Named &inputs) override {
-    tds_entry *entry = nullptr;
-    if (failed(tds_module_entry(module, entryName.c_str(), &entry),
-               "entry " + entryName))
-      return {};
-    std::vector<tds_tensor> arguments, outputs;
-    std::vector<std::vector<int64_t>> shapes;
-    for (size_t i = 0; i < tds_entry_input_count(entry); ++i) {
-      tds_port_info port;
-      failed(tds_entry_input(entry, i, &port), "input");
-      auto it = inputs.find(port.name);
-      if (it == inputs.end())
-        arguments.push_back(tds_tensor{});
-      else
-        arguments.push_back({static_cast<tds_type>(it->second.kind()),
-                             static_cast<int32_t>(it->second.shape().size()),
-                             it->second.shape().data(),
-                             const_cast<uint8_t *>(it->second.data())});
-    }
     Named results;
-    std::vector<Tensor *> tensors;
-    for (size_t i = 0; i < tds_entry_result_count(entry); ++i) {
-      tds_port_info port;
-      failed(tds_entry_result(entry, i, &port), "result");
-      Tensor &tensor = results[port.name] =
-          Tensor(static_cast<reference::ElementKind>(port.type),
-                 llvm::ArrayRef(port.shape, port.rank));
-      tensors.push_back(&tensor);
-    }
-    for (Tensor *tensor : tensors)
-      outputs.push_back({static_cast<tds_type>(tensor->kind()),
-                         static_cast<int32_t>(tensor->shape().size()),
-                         tensor->shape().data(), tensor->data()});
-    failed(tds_entry_call(entry, arguments.data(), arguments.size(),
-                          outputs.data(), outputs.size()),
-           "call " + entryName);
-    tds_entry_release(entry);
+    failed(run(entryName, inputs, results), "call " + entryName);
     return results;
+  }
+
+  std::string callToFail(const std::string &entryName,
+                         const Named &inputs) override {
+    Named results;
+    EXPECT_NE(run(entryName, inputs, results), TDS_OK) << label;
+    return tds_last_error();
   }
 
   Tensor read(const std::string &variable) override {
@@ -188,6 +166,46 @@ public:
   }
 
 private:
+  tds_status run(const std::string &entryName, const Named &inputs,
+                 Named &results) {
+    tds_entry *entry = nullptr;
+    tds_status found = tds_module_entry(module, entryName.c_str(), &entry);
+    if (found != TDS_OK)
+      return found;
+    std::vector<tds_tensor> arguments, outputs;
+    std::vector<std::vector<int64_t>> shapes;
+    for (size_t i = 0; i < tds_entry_input_count(entry); ++i) {
+      tds_port_info port;
+      failed(tds_entry_input(entry, i, &port), "input");
+      auto it = inputs.find(port.name);
+      if (it == inputs.end())
+        arguments.push_back(tds_tensor{});
+      else
+        arguments.push_back({static_cast<tds_type>(it->second.kind()),
+                             static_cast<int32_t>(it->second.shape().size()),
+                             it->second.shape().data(),
+                             const_cast<uint8_t *>(it->second.data())});
+    }
+    std::vector<Tensor *> tensors;
+    for (size_t i = 0; i < tds_entry_result_count(entry); ++i) {
+      tds_port_info port;
+      failed(tds_entry_result(entry, i, &port), "result");
+      Tensor &tensor = results[port.name] =
+          Tensor(static_cast<reference::ElementKind>(port.type),
+                 llvm::ArrayRef(port.shape, port.rank));
+      tensors.push_back(&tensor);
+    }
+    for (Tensor *tensor : tensors)
+      outputs.push_back({static_cast<tds_type>(tensor->kind()),
+                         static_cast<int32_t>(tensor->shape().size()),
+                         tensor->shape().data(), tensor->data()});
+    tds_status status =
+        tds_entry_call(entry, arguments.data(), arguments.size(),
+                       outputs.data(), outputs.size());
+    tds_entry_release(entry);
+    return status;
+  }
+
   bool failed(tds_status status, const std::string &what) {
     if (status == TDS_OK)
       return false;

@@ -35,6 +35,11 @@ public:
   /// Calls an entry; an input that is missing has its default. Fails the test
   /// where the call fails.
   virtual Named call(const std::string &entry, const Named &inputs) = 0;
+  /// What a call that has to fail says; empty for the evaluator, which only
+  /// leaves the variables as they are. Fails the test where the call does not
+  /// fail.
+  virtual std::string callToFail(const std::string &entry,
+                                 const Named &inputs) = 0;
   virtual Tensor read(const std::string &variable) = 0;
   virtual void write(const std::string &variable, const Tensor &value) = 0;
 };
