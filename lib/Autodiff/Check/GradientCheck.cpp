@@ -56,6 +56,31 @@ static void writeReport(raw_ostream &os, const GradientReport &report,
               worst, "ok");
 }
 
+/// Scalar operations of one evaluation of the function, roughly.
+static double estimateWork(func::FuncOp function) {
+  double work = 0;
+  function.walk([&](Operation *op) {
+    double points = 0;
+    for (Type type : op->getResultTypes())
+      if (auto tensor = dyn_cast<RankedTensorType>(type))
+        points += tensor.getNumElements();
+    if (auto contract = dyn_cast<ContractOp>(op)) {
+      auto extents = contract.getExtentOfAxis();
+      for (int64_t axis : contract.getReducedAxes())
+        points *= extents[axis];
+    } else if (auto generic = dyn_cast<GenericOp>(op)) {
+      for (int64_t extent : generic.getReduceExtents())
+        points *= extent;
+      points *= generic.getBlock()->getOperations().size();
+    }
+    work += points;
+  });
+  return work;
+}
+
+/// Evaluations take minutes above this many operations each.
+static constexpr double longWork = 1e8;
+
 LogicalResult autodiff::checkGradients(ModuleOp module, raw_ostream &os,
                                        const GradientCheckOptions &options) {
   OwningOpRef<ModuleOp> program(module.clone());
@@ -80,6 +105,13 @@ LogicalResult autodiff::checkGradients(ModuleOp module, raw_ostream &os,
       ++count;
       os << "gradient at " << describeLocation(gradient.getLoc()) << " in '"
          << function.getName() << "'\n";
+      if (double work = estimateWork(function); work > longWork)
+        os << llvm::format("  about %.0e operations an evaluation, and dozens "
+                           "of evaluations: this takes long.\n  A line "
+                           "`// check: -D B=4` in the program, or -D on the "
+                           "command line, gives the check smaller sizes.\n",
+                           work);
+      os.flush();
       FailureOr<CheckRun> run =
           CheckRun::prepare(*program, function.getName(), index);
       if (failed(run)) {

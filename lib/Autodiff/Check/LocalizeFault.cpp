@@ -88,8 +88,18 @@ static bool probeDisagrees(ModuleOp module, std::vector<Tensor> inputs,
 
 static void writeFault(raw_ostream &os, Operation *op,
                        const Comparison &comparison) {
-  os << "    the derivative of '" << op->getName() << "' at "
-     << describeLocation(op->getLoc()) << " is wrong: "
+  // A call that is left has a derivative of its own; its symbol is the user's
+  // name and a number.
+  if (auto call = dyn_cast<func::CallOp>(op)) {
+    os << "    the vjp of '" << call.getCallee().rsplit('.').first << "'";
+    if (auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+            op, call.getCalleeAttr()))
+      os << " (" << describeLocation(callee.getLoc()) << ")";
+    os << ", called";
+  } else {
+    os << "    the derivative of '" << op->getName() << "'";
+  }
+  os << " at " << describeLocation(op->getLoc()) << " is wrong: "
      << llvm::format("%.9g, the difference is %.9g\n", comparison.analytic,
                      comparison.numeric);
 }
