@@ -9,11 +9,13 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace tdsl {
 #define GEN_PASS_DEF_SELECTSCHEDULEPASS
 #define GEN_PASS_DEF_EMITCPUPASS
+#define GEN_PASS_DEF_EMITGPUPASS
 #include "tdsl/Target/Passes.h.inc"
 } // namespace tdsl
 
@@ -41,7 +43,7 @@ struct SelectSchedulePass
       if (kernel->hasAttr("schedule"))
         return WalkResult::advance();
       if (target == "cuda")
-        kernel->setAttr("schedule", gpu::selectSchedule(kernel));
+        kernel->setAttr("schedule", tdsl::gpu::selectSchedule(kernel));
       else if (failed(cpu::selectSchedule(kernel, *processor)))
         return WalkResult::interrupt();
       return WalkResult::advance();
@@ -65,6 +67,16 @@ struct EmitCPUPass : tdsl::impl::EmitCPUPassBase<EmitCPUPass> {
     if (!code)
       return signalPassFailure();
     module.getBodyRegion().takeBody(code->getBodyRegion());
+  }
+};
+
+struct EmitGPUPass : tdsl::impl::EmitGPUPassBase<EmitGPUPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    FailureOr<OwningOpRef<ModuleOp>> code = tdsl::gpu::emitKernels(module);
+    if (failed(code))
+      return signalPassFailure();
+    module.getBodyRegion().takeBody((*code)->getBodyRegion());
   }
 };
 

@@ -27,27 +27,34 @@ using namespace tdsl;
 using namespace tdsl::reference;
 namespace cl = llvm::cl;
 
+static cl::OptionCategory category("Options of tds-eval");
 static cl::opt<std::string> inputFile(cl::Positional, cl::init("-"),
-                                      cl::desc("<module.mlir>"));
+                                      cl::desc("<module.mlir>"),
+                                      cl::cat(category));
 static cl::opt<std::string>
-    entryName("entry", cl::desc("Function to call (default: each function "
-                                "without arguments, in order)"));
+    entryName("entry", cl::cat(category),
+              cl::desc("Function to call (default: each function "
+                       "without arguments, in order)"));
 static cl::list<std::string> inputs(
-    "input",
+    "input", cl::cat(category),
     cl::desc(
         "name=value, or a value for the next argument; a value is the path of "
         "a .npy file or an attribute such as dense<1.0> : tensor<4xf32>"));
 static cl::list<std::string>
-    settings("set", cl::desc("variable=value before the first call"));
-static cl::opt<uint64_t> seed("seed", cl::desc("Runs the init entry first"));
-static cl::opt<unsigned> steps("steps", cl::init(1),
+    settings("set", cl::cat(category),
+             cl::desc("variable=value before the first call"));
+static cl::opt<uint64_t> seed("seed", cl::cat(category),
+                              cl::desc("Runs the init entry first"));
+static cl::opt<unsigned> steps("steps", cl::init(1), cl::cat(category),
                                cl::desc("Calls of the entry"));
-static cl::opt<bool> f64("f64", cl::desc("Every float type counts as f64"));
-static cl::opt<bool> showVariables("variables",
+static cl::opt<bool> f64("f64", cl::cat(category),
+                         cl::desc("Every float type counts as f64"));
+static cl::opt<bool> showVariables("variables", cl::cat(category),
                                    cl::desc("Prints the variables at the end"));
 static cl::opt<std::string>
-    outputPrefix("o", cl::desc("Writes each result to <prefix><name>.npy "
-                               "instead of printing it"));
+    outputPrefix("o", cl::cat(category),
+                 cl::desc("Writes each result to <prefix><name>.npy "
+                          "instead of printing it"));
 
 static llvm::Error show(llvm::StringRef name, const Tensor &tensor) {
   if (!outputPrefix.empty())
@@ -158,6 +165,8 @@ static llvm::Error run(ModuleOp module) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  // LLVM registers hundreds of options of its own; users see only ours.
+  cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv, "TDS reference evaluator\n");
   DialectRegistry registry;
   registry.insert<tds::TDSDialect, func::FuncDialect>();

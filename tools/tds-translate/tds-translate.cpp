@@ -17,12 +17,26 @@
 
 #include "llvm/Support/CommandLine.h"
 
-static llvm::cl::opt<std::string> archName("arch",
+static llvm::cl::OptionCategory category("Options of tds-translate");
+static llvm::cl::opt<std::string> archName("arch", llvm::cl::cat(category),
                                            llvm::cl::desc("GPU architecture"),
                                            llvm::cl::init("sm_80"));
 static llvm::cl::opt<bool>
-    printLLVM("print-llvm",
+    printLLVM("print-llvm", llvm::cl::cat(category),
               llvm::cl::desc("print the optimised LLVM IR instead"));
+
+/// LLVM registers hundreds of options of its own; users see ours and those that
+/// choose a translation and its files.
+static void hideOtherOptions() {
+  for (auto &[name, option] : llvm::cl::getRegisteredOptions()) {
+    bool isOurs = llvm::is_contained(option->Categories, &category);
+    bool isCommon = name == "o" || name == "help" || name == "version" ||
+                    name == "split-input-file" ||
+                    name == "verify-diagnostics" || name.starts_with("tds-");
+    if (!isOurs && !isCommon)
+      option->setHiddenFlag(llvm::cl::ReallyHidden);
+  }
+}
 
 static llvm::LogicalResult translate(mlir::Operation *op,
                                      llvm::raw_ostream &os) {
@@ -49,5 +63,6 @@ int main(int argc, char **argv) {
       [](mlir::DialectRegistry &registry) {
         registry.insert<tdsl::tds::TDSDialect, mlir::func::FuncDialect>();
       });
+  hideOtherOptions();
   return failed(mlir::mlirTranslateMain(argc, argv, "TDS translation tool\n"));
 }

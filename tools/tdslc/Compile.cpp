@@ -232,6 +232,13 @@ ExitCode tdslc::compile(const Options &options) {
     return code;
   if (options.emit == "tds")
     return writeOutput(options.output, print(*program.module));
+  if (options.saveTemps && options.input != "-") {
+    Options tree = options;
+    tree.output += ".ast";
+    tree.time = false;
+    if (ExitCode code = emitSyntaxTree(tree))
+      return code;
+  }
   if (ExitCode code = saveStage(options, "tds", *program.module))
     return code;
   if (options.emit == "header") {

@@ -54,7 +54,8 @@ static cl::opt<std::string> arch(
 static cl::opt<std::string>
     cpu("cpu", cl::init("x86-64-v3"), cl::value_desc("level"),
         cl::cat(targetCategory),
-        cl::desc("CPU level: x86-64-v2, -v3 (default), -v4 or native"));
+        cl::desc("CPU level: x86-64-v3 (default), -v4, native, or -v2, which "
+                 "lacks some of the maths (pow, sin and cos)"));
 static cl::list<std::string> targets(
     "targets", cl::CommaSeparated, cl::value_desc("list"),
     cl::cat(targetCategory),

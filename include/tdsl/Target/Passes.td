@@ -44,4 +44,13 @@ def EmitCPUPass : Pass<"tds-emit-cpu", "::mlir::ModuleOp"> {
   ];
 }
 
+def EmitGPUPass : Pass<"tds-emit-gpu", "::mlir::ModuleOp"> {
+  let summary = "Replace outlined kernels by their GPU code in the llvm and nvvm dialects";
+  let description = [{
+    Everything else in the module goes. The kernels need a schedule for the GPU. `tds-translate --tds-to-ptx` goes on to PTX.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::NVVM::NVVMDialect"];
+}
+
 #endif // TDSL_TARGET_PASSES_TD

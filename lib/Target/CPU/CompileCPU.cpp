@@ -110,12 +110,17 @@ emitOptimized(ModuleOp plan, const CPUTarget &target,
   }
   module->setTargetTriple(machine->getTargetTriple());
   module->setDataLayout(machine->createDataLayout());
-  if (!target.hasFMA && !expandFMA(*module)) {
-    plan.emitError("the program computes in f64 with fused multiply-adds, "
-                   "which ")
-        << target.arch << " lacks; compile for x86-64-v3 or above";
-    return nullptr;
-  }
+  if (!target.hasFMA)
+    if (llvm::Function *function = expandFMA(*module)) {
+      // The kernel's own function, or the one of its work items.
+      StringRef name = function->getName();
+      name.consume_back(".work");
+      Operation *kernel = plan.lookupSymbol(name);
+      emitError(kernel ? kernel->getLoc() : plan.getLoc(),
+                "the program computes in f64 with fused multiply-adds, which ")
+          << target.arch << " lacks; compile for x86-64-v3 or above";
+      return nullptr;
+    }
   std::string width = std::to_string(target.vectorBits);
   for (llvm::Function &function : *module) {
     if (function.isDeclaration())

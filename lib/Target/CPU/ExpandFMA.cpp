@@ -48,8 +48,8 @@ static Value *expand(IntrinsicInst &call) {
   return b.CreateFPTrunc(b.CreateBitCast(odd, wide), narrow);
 }
 
-bool tdsl::cpu::expandFMA(Module &module) {
-  bool isComplete = true;
+Function *tdsl::cpu::expandFMA(Module &module) {
+  Function *incomplete = nullptr;
   for (Function &function : module)
     for (Instruction &instruction :
          make_early_inc_range(instructions(function))) {
@@ -57,11 +57,11 @@ bool tdsl::cpu::expandFMA(Module &module) {
       if (!call || call->getIntrinsicID() != Intrinsic::fma)
         continue;
       if (!call->getType()->getScalarType()->isFloatTy()) {
-        isComplete = false;
+        incomplete = incomplete ? incomplete : &function;
         continue;
       }
       call->replaceAllUsesWith(expand(*call));
       call->eraseFromParent();
     }
-  return isComplete;
+  return incomplete;
 }

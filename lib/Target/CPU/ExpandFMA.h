@@ -5,15 +5,17 @@
 #define TDSL_LIB_TARGET_CPU_EXPANDFMA_H
 
 namespace llvm {
+class Function;
 class Module;
 } // namespace llvm
 
 namespace tdsl::cpu {
 
 /// Replaces every f32 `llvm.fma` by arithmetic in f64 that has the same bits,
-/// for processors that would call a library. Returns false where an f64 one is
-/// left: nothing wider is there to compute it in.
-bool expandFMA(llvm::Module &module);
+/// for processors that would call a library. Returns a function where an f64
+/// one is left (nothing wider is there to compute it in), null where there is
+/// none.
+llvm::Function *expandFMA(llvm::Module &module);
 
 } // namespace tdsl::cpu
 

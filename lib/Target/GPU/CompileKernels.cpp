@@ -43,22 +43,36 @@ static void createPlanHash(ModuleOp code, StringRef manifest) {
       /*alignment=*/4, /*addrSpace=*/1);
 }
 
-FailureOr<std::string> tdsl::gpu::compileKernels(ModuleOp plan,
-                                                 const Arch &arch,
-                                                 StringRef manifest,
-                                                 std::string *llvmText) {
-  MLIRContext *context = plan.getContext();
-  context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect,
-                       scf::SCFDialect, LLVM::LLVMDialect, NVVM::NVVMDialect>();
+FailureOr<OwningOpRef<ModuleOp>> tdsl::gpu::emitKernels(ModuleOp plan) {
+  plan.getContext()
+      ->loadDialect<arith::ArithDialect, cf::ControlFlowDialect,
+                    scf::SCFDialect, LLVM::LLVMDialect, NVVM::NVVMDialect>();
   OwningOpRef<ModuleOp> code = ModuleOp::create(plan.getLoc());
   SmallVector<target::OutlinedKernel> kernels;
   if (failed(target::collectKernels(plan, kernels)))
     return failure();
-  for (const target::OutlinedKernel &kernel : kernels)
+  for (const target::OutlinedKernel &kernel : kernels) {
+    auto schedule = kernel.kernel->getAttrOfType<DictionaryAttr>("schedule");
+    if (!schedule || !schedule.get("grid") || !schedule.get("block"))
+      return tds::KernelOp(kernel.kernel)
+          .emitOpError("has no schedule for a GPU; run "
+                       "tds-select-schedule{target=cuda} first");
     tdsl::gpu::KernelEmitter(kernel, *code).emit();
+  }
+  return code;
+}
+
+FailureOr<std::string> tdsl::gpu::compileKernels(ModuleOp plan,
+                                                 const Arch &arch,
+                                                 StringRef manifest,
+                                                 std::string *llvmText) {
+  FailureOr<OwningOpRef<ModuleOp>> emitted = emitKernels(plan);
+  if (failed(emitted))
+    return failure();
+  OwningOpRef<ModuleOp> code = std::move(*emitted);
   if (!manifest.empty())
     createPlanHash(*code, manifest);
-  PassManager passes(context, ModuleOp::getOperationName());
+  PassManager passes(plan.getContext(), ModuleOp::getOperationName());
   passes.addPass(createSCFToControlFlowPass());
   passes.addPass(createArithToLLVMConversionPass());
   passes.addPass(createConvertControlFlowToLLVMPass());

@@ -11,6 +11,8 @@
 
 #include "tdsl/Dialect/TDS/TDSOps.h"
 
+#include "mlir/IR/OwningOpRef.h"
+
 namespace tdsl::gpu {
 
 /// The schedule of a kernel: `grid`, `block` (array<i64: x, y, z>) and `shared`
@@ -25,8 +27,13 @@ namespace tdsl::gpu {
 /// result is cut.
 mlir::DictionaryAttr selectSchedule(tds::KernelOp kernel);
 
-/// Emits every outlined kernel of `plan` (private functions that hold one
-/// `tds.kernel` with a schedule) into one PTX module for `arch`. A manifest
+/// Every outlined kernel of `plan` (private functions that hold one
+/// `tds.kernel` with a schedule) as a function in the arith, scf, llvm and nvvm
+/// dialects, in a module of its own.
+llvm::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
+emitKernels(mlir::ModuleOp plan);
+
+/// The same as one PTX module for `arch`. A manifest
 /// that is not empty is tied to the code: its SHA-256 becomes the global
 /// `tds_plan_sha256` (docs/Artifact.md). `llvmText` receives the optimised LLVM
 /// IR where it is not null.
