@@ -39,8 +39,8 @@ struct ManifestOptions {
   /// Name of the source file, and 64 hex digits over source and options.
   std::string programName, programHash;
   /// The folder of the source file as the locations name it, with its last
-  /// slash: sources are told relative to it, so that an artefact does not depend
-  /// on where the program lay.
+  /// slash: sources are told relative to it, so that an artefact does not
+  /// depend on where the program lay.
   std::string sourceFolder;
 };
 
