@@ -19,18 +19,43 @@ void KernelEmitter::emitLoop() {
       generics.empty()
           ? cast<RankedTensorType>(kernel.getOutputs()[0].getType()).getShape()
           : (*generics.begin()).getExtents();
-  int64_t vector = getInt("vector");
-  lanes.setLanes(vector);
+  int64_t vector = getInt("vector", 1), merged = getInt("collapse", 1);
+  int64_t points = ShapedType::getNumElements(extents);
+  // The last axes as one; in their places all but the last index are 0.
+  SmallVector<int64_t> units(extents);
+  while (merged > 1 && units.size() + merged > extents.size() + 1) {
+    int64_t last = units.pop_back_val();
+    units.back() *= last;
+  }
+  auto emitPoint = [&](ArrayRef<LaneIndex> unitPoint) {
+    SmallVector<LaneIndex> point(unitPoint);
+    while (point.size() < extents.size())
+      point.insert(point.end() - 1, lanes.constantIndex(0));
+    for (tds::GenericOp op : generics)
+      body.setRegister(op, evaluateSerially(op, point));
+    storeOutputs(point, [](Value) { return true; });
+  };
+  int64_t whole = points / vector;
   Value linear = lanes.add(
       lanes.mul(getBlock(), lanes.i64(getArray("block")[0])), getThread());
-  lanes.ifThen(
-      lessThan(linear, lanes.i64(ShapedType::getNumElements(extents) / vector)),
-      [&] {
-        SmallVector<LaneIndex> point = getPoint(linear, extents, vector);
-        for (tds::GenericOp op : generics)
-          body.setRegister(op, evaluateSerially(op, point));
-        storeOutputs(point, [](Value) { return true; });
-      });
+  lanes.setLanes(vector);
+  lanes.ifThen(lessThan(linear, lanes.i64(whole)),
+               [&] { emitPoint(getPoint(linear, units, vector)); });
+  if (points % vector == 0)
+    return;
+  // One thread for each of the points that fill no vector; all axes are one
+  // then.
+  lanes.setLanes(1);
+  Value rest = lanes.sub(linear, lanes.i64(whole));
+  Value isRest = arith::AndIOp::create(
+      builder, loc,
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, rest,
+                            lanes.i64(0)),
+      lessThan(rest, lanes.i64(points % vector)));
+  lanes.ifThen(isRest, [&] {
+    Value index = lanes.add(rest, lanes.i64(whole * vector));
+    emitPoint({lanes.index(index)});
+  });
 }
 
 // Threads own columns: loop indices that are themselves indices of the result.

@@ -34,8 +34,9 @@ private:
   void emitScatter();
 
   //===--- schedule ---===//
-  int64_t getInt(llvm::StringRef name) {
-    return llvm::cast<mlir::IntegerAttr>(schedule.get(name)).getInt();
+  int64_t getInt(llvm::StringRef name, int64_t otherwise = 0) {
+    auto attr = schedule.getAs<mlir::IntegerAttr>(name);
+    return attr ? attr.getInt() : otherwise;
   }
   llvm::ArrayRef<int64_t> getArray(llvm::StringRef name) {
     return llvm::cast<mlir::DenseI64ArrayAttr>(schedule.get(name)).asArrayRef();

@@ -8,6 +8,7 @@
 #include "tdsl/Target/GPU/GPUTarget.h"
 
 #include "tdsl/Target/Common/ContractShape.h"
+#include "tdsl/Target/Common/KernelAnalysis.h"
 #include "tdsl/Target/Common/LaneBuilder.h"
 
 #include "mlir/IR/Builders.h"
@@ -69,17 +70,39 @@ private:
 };
 } // namespace
 
+/// How many of the last axes the kernel can walk as one.
+static unsigned countMergedAxes(tds::KernelOp kernel,
+                                ArrayRef<int64_t> extents) {
+  unsigned rank = extents.size(), merged = 1;
+  auto collapses = [&](tds::GenericOp op) {
+    return target::canCollapse(op.getBlock(), extents, rank - merged - 1, rank);
+  };
+  while (merged < rank &&
+         llvm::all_of(kernel.getBlock()->getOps<tds::GenericOp>(), collapses))
+    ++merged;
+  return merged;
+}
+
 static DictionaryAttr scheduleLoop(tds::KernelOp kernel) {
   ScheduleBuilder schedule(kernel.getContext());
   auto type = cast<RankedTensorType>(kernel.getOutputs()[0].getType());
-  int64_t vector =
-      type.getRank() ? getVector(kernel, type.getShape().back()) : 1;
+  int64_t points = type.getNumElements(), vector = 1;
+  unsigned merged = 1;
   // Inner reductions run once a point: more points, not more lanes.
-  for (auto op : kernel.getBlock()->getOps<tds::GenericOp>())
-    if (op.hasReduction())
-      vector = 1;
+  auto reduces = [](tds::GenericOp op) { return op.hasReduction(); };
+  bool hasReduction =
+      llvm::any_of(kernel.getBlock()->getOps<tds::GenericOp>(), reduces);
+  if (type.getRank() && !hasReduction) {
+    merged = countMergedAxes(kernel, type.getShape());
+    int64_t extent =
+        ShapedType::getNumElements(type.getShape().take_back(merged));
+    // What is left over goes point by point, where that is next to nothing.
+    bool mayLeaveSome = merged == type.getRank() && extent >= 1024;
+    vector = getVector(kernel, mayLeaveSome ? kAccessBytes * extent : extent);
+  }
+  schedule.set("collapse", merged);
   schedule.set("vector", vector);
-  int64_t threads = type.getNumElements() / vector;
+  int64_t threads = points / vector + points % vector;
   return schedule.finish(llvm::divideCeil(threads, kBlockThreads),
                          kBlockThreads);
 }

@@ -48,6 +48,14 @@ TEST(LoopKernel, AnyShape) {
     checkKernel(elementwise(shape, "f32", "f32", "%r = tds.mul %a, %b : f32"));
 }
 
+// Axes that are walked as one, with vectors and a rest that fills none.
+TEST(LoopKernel, OddLengths) {
+  for (const char *shape : {"1023", "33x31", "101x3x7", "1x1025", "2047x1"})
+    for (const char *type : {"f32", "f64", "bf16", "ui8"})
+      checkKernel(elementwise(shape, type, type,
+                              std::string("%r = tds.add %a, %b : ") + type));
+}
+
 static const char *const floats[] = {"f32", "f64", "f16", "bf16"};
 static const char *const integers[] = {"i8", "ui8", "i32", "i64"};
 

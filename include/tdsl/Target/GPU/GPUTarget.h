@@ -17,7 +17,9 @@ namespace tdsl::gpu {
 
 /// The schedule of a kernel: `grid`, `block` (array<i64: x, y, z>) and `shared`
 /// (bytes of shared memory a block uses), and
-/// - loop: `vector`, the consecutive points a thread computes;
+/// - loop: `collapse`, how many of the last axes are walked as one, and
+/// `vector`, the consecutive points a thread computes (what is left over goes
+/// point by point);
 /// - row: `strategy` ("block": a row is shared by `threads` threads of a block
 /// that holds `rows` rows; "serial": a thread computes a row alone) and
 /// `vector`;
