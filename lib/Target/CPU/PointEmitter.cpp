@@ -79,7 +79,7 @@ void PointEmitter::emitLaneRange(LaneBuilder &lanes, unsigned width, Value low,
   Value some = arith::CmpIOp::create(lanes.builder, lanes.loc,
                                      arith::CmpIPredicate::slt, whole, high);
   lanes.ifThen(some, [&]() {
-    lanes.setLanes(width, lanes.maskBelow(lanes.i64(rest)));
+    lanes.setLanes(width, lanes.maskBelow(lanes.i64(rest)), rest);
     emit(lanes.consecutive(whole, width));
   });
   lanes.setLanes(width);
@@ -170,7 +170,8 @@ void PointEmitter::emitRound(ArrayRef<tds::GenericOp> reductions,
     extents = tds::GenericOp(reductions[0]).getReduceExtents();
   bool asVector = width > 1;
   Values carried;
-  lanes.setLanes(width, lanesOnRows ? lanes.getMask() : Value());
+  lanes.setLanes(width, lanesOnRows ? lanes.getMask() : Value(),
+                 lanesOnRows ? lanes.getCount() : 0);
   for (tds::GenericOp op : reductions)
     carried.append(Reduction(lanes, op).identity(asVector));
   SmallVector<LaneIndex> inner;
@@ -239,7 +240,7 @@ PointEmitter::emitNest(unsigned axis, ArrayRef<int64_t> extents,
                            return next;
                          });
   if (rest) {
-    lanes.setLanes(width, lanes.maskBelow(lanes.i64(rest)));
+    lanes.setLanes(width, lanes.maskBelow(lanes.i64(rest)), rest);
     inner.push_back(lanes.consecutive(lanes.i64(whole), width));
     carried = emitInner(inner, std::move(carried), reductions, outputs);
     inner.pop_back();

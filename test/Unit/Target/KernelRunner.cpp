@@ -265,6 +265,7 @@ void test::checkKernel(llvm::StringRef text, double tolerance, bool hostile) {
   for (llvm::StringRef arch : {"x86-64-v3", "x86-64-v4"}) {
     if (!canRun(arch))
       continue;
+    SCOPED_TRACE(arch.str());
     KernelRunner runner(text, arch);
     if (!runner.isLoaded())
       return;

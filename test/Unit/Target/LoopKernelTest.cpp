@@ -51,9 +51,11 @@ TEST(LoopKernel, AnyShape) {
 // Axes that are walked as one, with vectors and a rest that fills none.
 TEST(LoopKernel, OddLengths) {
   for (const char *shape : {"1023", "33x31", "101x3x7", "1x1025", "2047x1"})
-    for (const char *type : {"f32", "f64", "bf16", "ui8"})
+    for (const char *type : {"f32", "f64", "bf16", "ui8"}) {
+      SCOPED_TRACE(std::string(shape) + " of " + type);
       checkKernel(elementwise(shape, type, type,
                               std::string("%r = tds.add %a, %b : ") + type));
+    }
 }
 
 static const char *const floats[] = {"f32", "f64", "f16", "bf16"};

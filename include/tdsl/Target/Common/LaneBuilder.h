@@ -82,13 +82,17 @@ public:
 
   /// The number of lanes that vectors have from now on, and which of them count
   /// (vector of i1, or null for all). Lanes that do not count are neither
-  /// loaded nor stored.
-  void setLanes(unsigned newWidth, mlir::Value newMask = {}) {
+  /// loaded nor stored. `newCount`: the number of lanes that count, where it is
+  /// known and they are the first ones; 0 otherwise.
+  void setLanes(unsigned newWidth, mlir::Value newMask = {},
+                unsigned newCount = 0) {
     width = newWidth;
     mask = newMask;
+    count = newCount;
   }
   unsigned getWidth() const { return width; }
   mlir::Value getMask() const { return mask; }
+  unsigned getCount() const { return count; }
 
   //===--- scalars -------------------------------------------------------===//
   mlir::Value i64(int64_t value);
@@ -170,7 +174,7 @@ private:
   mlir::Value loadLanes(const Buffer &buffer, const LaneIndex &offset,
                         mlir::Value active);
 
-  unsigned width = 1;
+  unsigned width = 1, count = 0;
   mlir::Value mask;
 };
 
