@@ -26,7 +26,13 @@ struct MatrixAxes {
   bool isIndexed() const { return !tableK.empty(); }
   /// Whether A has unit stride along all of k.
   bool isDirect() const {
-    return isIndexed() ? tableK.size() == 1 && tableK[0].lhs == 1 : k.lhs == 1;
+    int64_t stride = 1;
+    for (const Axis &axis : llvm::reverse(tableK)) {
+      if (axis.lhs != stride)
+        return false;
+      stride *= axis.extent;
+    }
+    return isIndexed() || k.lhs == 1;
   }
   static MatrixAxes get(tds::KernelOp kernel, tds::ContractOp op);
 };
