@@ -21,10 +21,9 @@ int main(int argc, char **argv) {
     return 2;
   }
   try {
-    tds::Device device = tds::Device::bestFor(argv[1]);
-    std::printf("device: %s (%s)\n", device.description().c_str(),
-                device.reason().c_str());
-    tds::Module net = tds::Module::load(argv[1], device);
+    tds::Module net = tds::Module::loadBest(argv[1]);
+    std::printf("device: %s (%s)\n", net.device().description().c_str(),
+                net.device().reason().c_str());
     tds::Entry train = net.entry("train");
 
     // y = 1 x0 - 2 x1 + 3 x2 + 0.5 x3 + 0.25; the batch is the program's.

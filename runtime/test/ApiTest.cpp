@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ToyProgram.h"
+#include "core/ElementType.h"
 
 #include <tds/runtime.hpp>
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <thread>
 
 namespace {
@@ -55,6 +57,7 @@ TEST(CApi, RefusesNull) {
   EXPECT_EQ(tds_module_restore(nullptr, "x", nullptr), TDS_INVALID_ARGUMENT);
   EXPECT_EQ(tds_module_init_from(nullptr, "x", nullptr, nullptr),
             TDS_INVALID_ARGUMENT);
+  EXPECT_EQ(tds_checkpoint_inspect(nullptr, nullptr), TDS_INVALID_ARGUMENT);
   EXPECT_EQ(tds_loader_create(nullptr, "", nullptr, &loader),
             TDS_INVALID_ARGUMENT);
   EXPECT_EQ(tds_loader_seek(nullptr, 0, 0), TDS_INVALID_ARGUMENT);
@@ -124,11 +127,11 @@ TEST(CppApi, TrainsFromFiles) {
   std::string path = folder.write("toy.so", toy::program());
 
   std::vector<std::string> notes;
-  tds_set_log_callback(
-      [](void *user, tds_log_level, const char *message) {
-        static_cast<std::vector<std::string> *>(user)->push_back(message);
-      },
-      &notes);
+  tds::setLog([&](tds_log_level level, const std::string &message) {
+    EXPECT_EQ(level, TDS_LOG_NOTE);
+    notes.push_back(message);
+    throw std::runtime_error("what a log throws goes nowhere");
+  });
   tds::Device device = tds::Device::bestFor(path, 2);
   EXPECT_EQ(device.reason(), "cpu: the artefact carries CPU code only");
   tds::Module net = tds::Module::load(path, device, 1);
@@ -144,7 +147,7 @@ TEST(CppApi, TrainsFromFiles) {
       loss = train(b["x"], b["y"], 0.1f).scalar<float>();
       ++steps;
     }
-  tds_set_log_callback(nullptr, nullptr);
+  tds::setLog({});
   EXPECT_EQ(steps, 360u);
   EXPECT_LT(loss, 1e-3f);
   ASSERT_EQ(notes.size(), 1u);
@@ -160,6 +163,118 @@ TEST(CppApi, TrainsFromFiles) {
     EXPECT_THROW(b["lr"], tds::Error);
     break;
   }
+}
+
+TEST(CppApi, LoadsOntoTheBestDevice) {
+  toy::TemporaryFolder folder;
+  std::string path = folder.write("toy.so", toy::program());
+  tds::Module net = tds::Module::loadBest(path, 7, 0, 2);
+  EXPECT_EQ(net.device().kind(), TDS_DEVICE_CPU);
+  EXPECT_EQ(net.device().reason(), "cpu: the artefact carries CPU code only");
+  EXPECT_EQ(net.read("tds.seed").scalar<int64_t>(), 7);
+  EXPECT_EQ(net.memory().scratch, 2 * 64u);
+
+  // A limit on memory, a byte too low and just right.
+  tds_memory_info memory = net.memory();
+  uint64_t bytes = memory.slabs + memory.constants + memory.arena +
+                   memory.slots + memory.scratch;
+  std::string image = toy::program();
+  EXPECT_NO_THROW(tds::Module::load(path, net.device(), 0, bytes));
+  EXPECT_NO_THROW(tds::Module::loadBest(path, 0, bytes, 2));
+  EXPECT_NO_THROW(tds::Module::load(image.data(), image.size(), "toy",
+                                    net.device(), 0, bytes));
+  try {
+    tds::Module::load(path, net.device(), 0, bytes - 1);
+    ADD_FAILURE();
+  } catch (const tds::Error &error) {
+    EXPECT_EQ(error.status, TDS_OUT_OF_MEMORY);
+    EXPECT_NE(std::string(error.what()).find("the limit given is"),
+              std::string::npos)
+        << error.what();
+  }
+  EXPECT_THROW(tds::Module::load(image.data(), image.size(), "toy",
+                                 net.device(), 0, bytes - 1),
+               tds::Error);
+  // Code for a GPU alone does not load on the CPU, and the sentence says so.
+  std::string gpu =
+      folder.write("toy.ptx", toy::packPtx(toy::cudaManifest().dump()));
+  try {
+    tds::Module::load(gpu, net.device());
+    ADD_FAILURE();
+  } catch (const tds::Error &error) {
+    EXPECT_NE(std::string(error.what())
+                  .find("carries no code for the CPU (it "
+                        "has sm_80)"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(CppApi, InspectsCheckpoints) {
+  toy::TemporaryFolder folder;
+  std::string path = folder.path("c.safetensors");
+  tds::Module net =
+      tds::Module::loadBest(folder.write("toy.so", toy::program()));
+  net.save(path, {4, 5, 18446744073709551615u});
+  tds::Progress progress = tds::inspectCheckpoint(path);
+  EXPECT_EQ(progress.epoch, 4u);
+  EXPECT_EQ(progress.batch, 5u);
+  EXPECT_EQ(progress.order_seed, 18446744073709551615u);
+  EXPECT_EQ(tds_checkpoint_inspect(path.c_str(), nullptr), TDS_OK);
+  EXPECT_EQ(tds_checkpoint_inspect(folder.path("none").c_str(), nullptr),
+            TDS_NOT_FOUND);
+  EXPECT_EQ(tds_checkpoint_inspect(folder.path("toy.so").c_str(), nullptr),
+            TDS_BAD_DATA);
+}
+
+/// The reader of the runtime, written apart, is the reference.
+TEST(CppApi, HalfPrecisionElements) {
+  for (uint32_t bits = 0; bits < 65536; ++bits) {
+    tds::F16 half;
+    half.bits = static_cast<uint16_t>(bits);
+    float value = tdsrt::floatFromF16(half.bits);
+    tds::BF16 brain;
+    brain.bits = half.bits;
+    float wide = tdsrt::floatFromBF16(brain.bits);
+    if (std::isnan(value)) {
+      ASSERT_TRUE(std::isnan(float(half)));
+      ASSERT_TRUE(std::isnan(float(tds::F16(value))));
+    } else {
+      ASSERT_EQ(float(half), value);
+      ASSERT_EQ(tds::F16(value).bits, half.bits);
+      // What lies between two neighbours goes to the nearer one, a tie to the
+      // even one.
+      float next = tdsrt::floatFromF16(static_cast<uint16_t>(bits + 1));
+      if (std::isfinite(value) && std::isfinite(next) &&
+          (bits & 0x7fff) < 0x7bff) {
+        float middle = (value + next) / 2;
+        ASSERT_EQ(tds::F16(middle).bits, bits + (bits & 1));
+        ASSERT_EQ(tds::F16(std::nextafter(middle, value)).bits, bits);
+        ASSERT_EQ(tds::F16(std::nextafter(middle, next)).bits, bits + 1);
+      }
+    }
+    if (std::isnan(wide)) {
+      ASSERT_TRUE(std::isnan(float(tds::BF16(wide))));
+    } else {
+      ASSERT_EQ(float(brain), wide);
+      ASSERT_EQ(tds::BF16(wide).bits, brain.bits);
+    }
+  }
+  EXPECT_EQ(tds::F16(65519.0f).bits, 0x7bff);
+  EXPECT_EQ(tds::F16(65520.0f).bits, 0x7c00); // a tie, up to infinity
+  EXPECT_EQ(tds::F16(-1e30f).bits, 0xfc00);
+  EXPECT_EQ(tds::BF16(1.00390625f).bits, 0x3f80); // 1 + 2^-8, a tie
+  EXPECT_EQ(tds::BF16(1.01171875f).bits, 0x3f82); // 1 + 3 * 2^-8, a tie
+  EXPECT_EQ(tds::BF16(3.4e38f).bits, 0x7f80);
+
+  std::vector<tds::F16> values = {tds::F16(1), tds::F16(-2)};
+  tds::Tensor tensor(values, {2});
+  EXPECT_EQ(tensor.type(), TDS_F16);
+  EXPECT_EQ(float(tensor.as<tds::F16>()[1]), -2);
+  EXPECT_THROW(tensor.as<tds::BF16>(), tds::Error);
+  EXPECT_EQ(tds::Tensor::view(values.data(), {2}).data(), values.data());
+  tds::BF16 one(1);
+  EXPECT_EQ(tds::Tensor::view(&one, {}).type(), TDS_BF16);
 }
 
 TEST(CppApi, TensorsAreCheckedAndShared) {

@@ -48,14 +48,14 @@ TEST(Checkpoint, KeepsEverything) {
   toy::TemporaryFolder folder;
   auto a = toyModule(3), b = toyModule(4);
   std::string path = folder.path("c.safetensors");
-  saveCheckpoint(*a, path, {7, 8, -9});
+  saveCheckpoint(*a, path, {7, 8, ~uint64_t(8)});
   tds_progress progress = restoreCheckpoint(*b, path);
   EXPECT_EQ(progress.epoch, 7u);
   EXPECT_EQ(progress.batch, 8u);
-  EXPECT_EQ(progress.order_seed, -9);
+  EXPECT_EQ(progress.order_seed, ~uint64_t(8));
   EXPECT_EQ(floats(*a, "net.w"), floats(*b, "net.w"));
   std::string again = folder.path("d.safetensors");
-  saveCheckpoint(*b, again, {7, 8, -9});
+  saveCheckpoint(*b, again, {7, 8, ~uint64_t(8)});
   EXPECT_EQ(toy::readAll(path), toy::readAll(again));
   // No temporary file is left.
   EXPECT_NE(access((path + ".tmp").c_str(), F_OK), 0);

@@ -102,6 +102,14 @@ Sweep::Sweep(const tds::Entry &entry, const std::string &data,
              const std::vector<std::string> &set, bool gatherRows)
     : state(std::make_unique<State>(entry, data, set, evalOptions())) {
   state->gatherRows = gatherRows;
+  // Said now, not after an epoch of training.
+  for (const tds::Port &port : entry.results())
+    if (!port.hasDataAxis && port.type == TDS_BOOL &&
+        state->loader.batches() > 1)
+      throw tds::Error(TDS_INVALID_ARGUMENT,
+                       "result '" + port.name + "' of entry '" + entry.name() +
+                           "' is bool, which does not add up over batches; "
+                           "return an i32 or f32 instead");
 }
 
 Sweep::~Sweep() = default;
@@ -124,12 +132,6 @@ bool Sweep::run() {
       count *= static_cast<size_t>(extent);
     if (port.hasDataAxis)
       continue;
-    if (port.type == TDS_BOOL && s.loader.batches() > 1)
-      throw tds::Error(TDS_INVALID_ARGUMENT,
-                       "result '" + port.name + "' of entry '" +
-                           s.entry.name() +
-                           "' is bool, which does not add up over batches; "
-                           "return an i32 or f32 instead");
     s.sums[i].integers.assign(count, 0);
     s.sums[i].floats.assign(count, 0);
   }
@@ -236,21 +238,39 @@ static std::string arrayText(const NamedArray &array) {
   return text + (count > shown ? ", …]" : "]");
 }
 
+/// Row by row results are not combined: said before the run.
+static void checkCombined(const tds::Entry &entry) {
+  std::string rows;
+  size_t count = 0;
+  for (const tds::Port &port : entry.results())
+    if (port.hasDataAxis) {
+      rows += (count ? ", '" : "'") + port.name + "'";
+      ++count;
+    }
+  if (count == entry.results().size())
+    throw tds::Error(TDS_INVALID_ARGUMENT,
+                     "entry '" + entry.name() +
+                         "' gives results row by row only; use `tds-run "
+                         "predict` to write them to a file");
+  if (count)
+    std::fprintf(stderr,
+                 "note: eval leaves out %s, given row by row; `tds-run "
+                 "predict --entry %s -o FILE.npz` writes %s to a file\n",
+                 rows.c_str(), entry.name().c_str(),
+                 count == 1 ? "it" : "them");
+}
+
 int evaluate(const Options &options) {
   tds::Device device = openDevice(options);
   tds::Module module = loadModule(options, device);
   tds::Entry entry = module.entry(options.entry);
   checkSetNames(options.set, {entry});
+  checkCombined(entry);
   Sweep sweep(entry, options.data, options.set, false);
   if (!sweep.run()) {
     std::fprintf(stderr, "interrupted\n");
     return interruptedExitCode;
   }
-  if (sweep.arrays().empty())
-    throw tds::Error(TDS_INVALID_ARGUMENT,
-                     "entry '" + options.entry +
-                         "' gives results row by row only; use `tds-run "
-                         "predict` to write them to a file");
   for (const NamedArray &array : sweep.arrays())
     std::printf("%s: %s\n", array.name.c_str(), arrayText(array).c_str());
   std::printf("rows: %llu in %.2f s\n",

@@ -15,8 +15,10 @@ namespace tdsrun {
 
 using Figures = std::vector<std::pair<std::string, double>>;
 
-/// {"step": 12, "epoch": 0, "loss": 0.5, "seconds": 1.2}; evaluations have
-/// their figures in an object "eval". Numbers that JSON lacks are null.
+/// {"step": 12, "epoch": 1, "loss": 0.5, "seconds": 1.2}; evaluations have
+/// their figures in an object "eval". Steps and epochs count from 1: a line of
+/// a step names the epoch that it belongs to, one of an evaluation the epoch
+/// that has just ended. Numbers that JSON lacks are null.
 class Metrics {
 public:
   /// An empty path writes nothing. A resumed run keeps the lines of an earlier

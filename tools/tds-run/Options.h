@@ -19,7 +19,7 @@ struct Options {
   std::string data;
   std::string device = "auto";
   int threads = 0;
-  int64_t seed = 0;
+  uint64_t seed = 0;
   std::vector<std::string> set; ///< name=value, perhaps several by commas
 
   // train

@@ -3,6 +3,7 @@
 
 #include "Evaluate.h"
 #include "Inputs.h"
+#include "Outputs.h"
 
 #include <cstdio>
 
@@ -18,6 +19,7 @@ int predict(const Options &options) {
   if (!npz && !endsWith(options.output, ".npy"))
     throw UsageError("-o " + options.output +
                      ": write a .npy (one result) or a .npz (several)");
+  checkOutputs(options, Command::Predict);
   tds::Device device = openDevice(options);
   tds::Module module = loadModule(options, device);
   tds::Entry entry = module.entry(options.entry);

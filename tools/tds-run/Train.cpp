@@ -11,6 +11,8 @@
 #include "Evaluate.h"
 #include "Inputs.h"
 #include "Metrics.h"
+#include "Numbers.h"
+#include "Outputs.h"
 #include "Plot.h"
 #include "Progress.h"
 
@@ -92,11 +94,22 @@ public:
                            " of an epoch, but this data has " +
                            std::to_string(batches) +
                            "; resume with the data it was trained on");
+    if (place.epoch > maxCount / batches)
+      throw tds::Error(TDS_BAD_DATA,
+                       options.checkpoint + ": was saved in epoch " +
+                           std::to_string(place.epoch) +
+                           ", which no run reaches; the checkpoint is damaged");
     loader->seek(place.epoch, place.batch);
     done = firstStep = place.epoch * batches + place.batch;
     uint64_t epochs = options.epochs  ? options.epochs
                       : options.steps ? 0 // as many as the steps take
                                       : 1;
+    if (epochs > maxCount / batches)
+      throw UsageError("--epochs " + std::to_string(epochs) + ": with " +
+                       std::to_string(batches) +
+                       " batches an epoch these are more steps than can be "
+                       "counted; write at most " +
+                       std::to_string(maxCount / batches));
     total = epochs ? epochs * batches : options.steps;
     if (options.steps)
       total = std::min(total, options.steps);
@@ -106,6 +119,7 @@ public:
       entries.push_back(this->module.entry(options.evalEntry));
       sweep = std::make_unique<Sweep>(entries[1], options.evalData, options.set,
                                       false);
+      checkEvaluation(entries[1]);
     }
     checkSetNames(options.set, entries);
     metrics = std::make_unique<Metrics>(options.metrics, resumed, firstStep);
@@ -118,16 +132,60 @@ public:
       progress.line("resumed from " + options.checkpoint + " at epoch " +
                     std::to_string(place.epoch + 1) + ", step " +
                     std::to_string(firstStep));
-    bool stopped = false;
-    while (done < total && !stopped)
-      stopped = !runEpoch(progress);
-    progress.clear();
-    metrics->flush();
-    finish(progress, stopped);
-    return stopped ? interruptedExitCode : 0;
+    End end = End::Done;
+    try {
+      while (done < total && end == End::Done)
+        if (!runEpoch(progress))
+          end = End::Interrupted;
+      progress.clear();
+      metrics->flush();
+    } catch (const tds::Error &error) {
+      progress.clear();
+      keepAfter(error, progress);
+      throw;
+    }
+    finish(progress, end);
+    return end == End::Interrupted ? interruptedExitCode : 0;
   }
 
 private:
+  enum class End { Done, Interrupted, Failed };
+
+  /// A failed step changed nothing, and neither does a failed evaluation or a
+  /// file that cannot be read: what was trained until then is sound and kept.
+  /// After a failure of the device or of saving itself it is not.
+  void keepAfter(const tds::Error &error, Progress &progress) {
+    if (saving || error.status == TDS_DEVICE_ERROR ||
+        error.status == TDS_INTERNAL)
+      return;
+    try {
+      finish(progress, End::Failed);
+    } catch (const tds::Error &second) {
+      std::fprintf(stderr, "error: %s\n", second.what());
+    }
+  }
+
+  /// What --eval-entry cannot show is said before the first step, not after.
+  void checkEvaluation(const tds::Entry &evaluation) {
+    std::string left;
+    bool shown = false;
+    for (const tds::Port &port : evaluation.results()) {
+      shown |= port.shape.empty();
+      if (!port.shape.empty())
+        left += (left.empty() ? "'" : ", '") + port.name + "'";
+    }
+    if (!shown)
+      throw UsageError("--eval-entry " + options.evalEntry +
+                       ": the entry gives no number that could be shown after "
+                       "an epoch; name one with a scalar result, such as a "
+                       "loss or an accuracy");
+    if (!left.empty())
+      std::fprintf(stderr,
+                   "note: --eval-entry %s shows numbers alone; it leaves out "
+                   "%s, which is no scalar\n",
+                   options.evalEntry.c_str(), left.c_str());
+  }
+
   void prepareVariables() {
     place.order_seed = options.seed;
     if (options.resume && options.checkpoint.empty())
@@ -138,8 +196,8 @@ private:
       resumed = true;
       if (place.order_seed != options.seed && options.seed != 0)
         std::fprintf(stderr,
-                     "note: the run goes on with seed %lld of the checkpoint\n",
-                     static_cast<long long>(place.order_seed));
+                     "note: the run goes on with seed %llu of the checkpoint\n",
+                     static_cast<unsigned long long>(place.order_seed));
       return;
     }
     if (options.resume)
@@ -168,7 +226,7 @@ private:
       lossSum += scalars.loss();
       ++lossCount;
       if (!options.metrics.empty())
-        metrics->step(done, place.epoch, scalars.figures());
+        metrics->step(done, place.epoch + 1, scalars.figures());
       if (!options.plot.empty())
         curve.emplace_back(done, scalars.loss());
       progress.step(done, scalars.lossName(), scalars.loss());
@@ -230,11 +288,15 @@ private:
 
   void save() {
     lastSave = std::chrono::steady_clock::now();
-    if (!options.checkpoint.empty())
-      module.save(options.checkpoint, place);
+    if (options.checkpoint.empty())
+      return;
+    saving = true;
+    module.save(options.checkpoint, place);
+    saving = false;
   }
 
-  void finish(Progress &progress, bool stopped) {
+  void finish(Progress &progress, End end) {
+    bool stopped = end != End::Done;
     save();
     if (!options.plot.empty())
       writeFile(
@@ -242,10 +304,13 @@ private:
           plotSvg(scalars.lossName().empty() ? "result" : scalars.lossName(),
                   curve));
     std::string text =
-        stopped ? "interrupted at step " + std::to_string(done)
+        end == End::Interrupted ? "interrupted at step " + std::to_string(done)
+        : end == End::Failed    ? "failed behind step " + std::to_string(done)
         : done == firstStep
-            ? "nothing to do: " + std::to_string(done) + " steps are done"
-            : "trained " + countText(double(done - firstStep)) + " steps";
+            ? "nothing to do: " + std::to_string(done) +
+                  (done == 1 ? " step is done" : " steps are done")
+            : "trained " + countText(double(done - firstStep)) +
+                  (done - firstStep == 1 ? " step" : " steps");
     char number[64];
     std::snprintf(number, sizeof number, " in %.2f s", progress.seconds());
     if (done > firstStep)
@@ -265,6 +330,7 @@ private:
   ScalarResults scalars;
   tds_progress place{};
   bool resumed = false;
+  bool saving = false; ///< stays set where saving failed
   std::unique_ptr<tds::Loader> loader;
   std::unique_ptr<Sweep> sweep;
   std::unique_ptr<Metrics> metrics;
@@ -281,6 +347,10 @@ private:
 int train(const Options &options) {
   if (options.evalEntry.empty() != options.evalData.empty())
     throw UsageError("--eval-entry and --eval-data go together");
+  if (options.checkpointEvery && options.checkpoint.empty())
+    throw UsageError("--checkpoint-every goes with --checkpoint FILE, the file "
+                     "to save to");
+  checkOutputs(options, Command::Train);
   tds::Device device = openDevice(options);
   return Training(options,
                   tds::Module::load(options.artifact, device, options.seed))

@@ -6,12 +6,17 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Numbers.h"
 #include "Options.h"
 
 #include <CLI/CLI.hpp>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
+#include <iostream>
+#include <limits>
 
 namespace tdsrun {
 
@@ -51,6 +56,20 @@ tds::Module loadModule(const Options &options, const tds::Device &device) {
   return module;
 }
 
+/// An option that takes a whole number; see parseNumber.
+template <typename T>
+static void addNumber(CLI::App *command, const char *name, T &target,
+                      uint64_t least, uint64_t most, const char *help) {
+  command
+      ->add_option_function<std::string>(
+          name,
+          [=, &target](const std::string &text) {
+            target = static_cast<T>(parseNumber(name, text, least, most));
+          },
+          help)
+      ->type_name("N");
+}
+
 static void addCommon(CLI::App *command, Options &options,
                       const char *defaultEntry) {
   options.entry = "";
@@ -67,12 +86,11 @@ static void addCommon(CLI::App *command, Options &options,
       ->take_all();
   command->add_option("--device", options.device, "auto, cpu, cuda or cuda:N")
       ->capture_default_str();
-  command
-      ->add_option("--threads", options.threads,
-                   "CPU threads (0: all processors)")
-      ->check(CLI::Range(0, 1024));
-  command->add_option("--seed", options.seed,
-                      "seed of initialisers, random numbers and row order");
+  addNumber(command, "--threads", options.threads, 0, 1024,
+            "CPU threads (0: all processors)");
+  addNumber(command, "--seed", options.seed, 0,
+            std::numeric_limits<uint64_t>::max(),
+            "seed of initialisers, random numbers and row order (default: 0)");
 }
 
 static int runCommandLine(int argc, char **argv) {
@@ -87,13 +105,16 @@ static int runCommandLine(int argc, char **argv) {
 
   CLI::App *train = app.add_subcommand("train", "train with a step entry");
   addCommon(train, trainOptions, "train");
-  train->add_option("--epochs", trainOptions.epochs, "times through the data");
-  train->add_option("--steps", trainOptions.steps,
-                    "steps in all, whatever the epochs");
+  addNumber(train, "--epochs", trainOptions.epochs, 1, maxCount,
+            "end after N times through the data (default: 1, or as many as "
+            "--steps takes)");
+  addNumber(train, "--steps", trainOptions.steps, 1, maxCount,
+            "end after N steps, counted from the beginning of the whole run; "
+            "with --epochs, at whichever comes first");
   train->add_option("--checkpoint", trainOptions.checkpoint,
                     "save here (.safetensors)");
-  train->add_option("--checkpoint-every", trainOptions.checkpointEvery,
-                    "steps between saves (default: each epoch)");
+  addNumber(train, "--checkpoint-every", trainOptions.checkpointEvery, 1,
+            maxCount, "steps between saves (default: each epoch)");
   train->add_flag("--resume", trainOptions.resume,
                   "go on from --checkpoint where it exists");
   train->add_option("--init-from", trainOptions.initFrom,
@@ -177,8 +198,19 @@ int main(int argc, char **argv) {
       nullptr);
   try {
     int code = tdsrun::runCommandLine(argc, argv);
-    if (std::fflush(stdout) != 0 && code == 0)
-      code = 1;
+    std::cout.flush(); // which --help writes to
+    errno = 0;
+    bool failed = std::fflush(stdout) != 0;
+    if (failed || std::ferror(stdout) || !std::cout) {
+      std::fprintf(stderr,
+                   "error: standard output could not be written%s%s%s; part of "
+                   "what was said is lost\n",
+                   failed && errno ? " (" : "",
+                   failed && errno ? std::strerror(errno) : "",
+                   failed && errno ? ")" : "");
+      if (code == 0)
+        code = 1;
+    }
     return code;
   } catch (const tdsrun::UsageError &error) {
     std::fprintf(stderr, "tds-run: %s\n", error.what());

@@ -258,12 +258,12 @@ void tdslc::emitHeader(ModuleOp module, StringRef programName,
      << space
      << " {\n\n/// The program on a device, with its variables. Calls throw "
         "tds::Error.\nclass Model {\npublic:\n"
-        "  /// Loads an artefact of this program, for the best device that it "
+        "  /// Loads an artefact of this program onto the best device that it "
         "has code for.\n"
-        "  static Model load(const std::string &path) {\n"
-        "    return load(path, tds::Device::bestFor(path));\n  }\n"
+        "  static Model load(const std::string &path, uint64_t seed = 0) {\n"
+        "    return Model(tds::Module::loadBest(path, seed));\n  }\n"
         "  static Model load(const std::string &path, const tds::Device "
-        "&device, int64_t seed = 0) {\n"
+        "&device, uint64_t seed = 0) {\n"
         "    return Model(tds::Module::load(path, device, seed));\n  }\n"
         "  explicit Model(tds::Module loaded)\n      : "
         "module(std::move(loaded))";

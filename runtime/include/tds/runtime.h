@@ -220,7 +220,7 @@ TDS_API void tds_string_free(char *text);
 
 /// Zero-initialise, then set what matters.
 typedef struct tds_module_options {
-  int64_t seed;          ///< initialisers and random numbers
+  uint64_t seed;         ///< initialisers and random numbers
   uint64_t memory_limit; ///< bytes this module may take; 0: what the device has
 } tds_module_options;
 
@@ -265,7 +265,7 @@ TDS_API tds_status tds_module_write(tds_module *module, const char *name,
                                     const void *data, size_t bytes);
 
 /// Runs the initialisers again with another seed; every variable is new.
-TDS_API tds_status tds_module_initialize(tds_module *module, int64_t seed);
+TDS_API tds_status tds_module_initialize(tds_module *module, uint64_t seed);
 
 /// Waits until the device has finished all work of this module, and reports
 /// what asynchronous calls met.
@@ -335,12 +335,14 @@ TDS_API tds_status tds_entry_read_result(tds_entry *entry, size_t index,
 typedef struct tds_progress {
   uint64_t epoch;
   uint64_t batch; ///< batches of this epoch already done
-  int64_t order_seed;
+  uint64_t order_seed;
 } tds_progress;
 
 /// Writes every variable: to a temporary file beside `path`, synced, then
 /// renamed, so that a crash leaves the old file or the new one. The bytes are
-/// a function of the variables and `progress` (NULL: a start) alone.
+/// a function of the variables and `progress` (NULL: a start) alone. A file at
+/// `path` is replaced, whatever it holds; TDS_IO when something else than a
+/// regular file (a device, a pipe, a link) is there.
 TDS_API tds_status tds_module_save(tds_module *module, const char *path,
                                    const tds_progress *progress);
 
@@ -349,6 +351,12 @@ TDS_API tds_status tds_module_save(tds_module *module, const char *path,
 /// the module does not know are a note. `out_progress` may be NULL.
 TDS_API tds_status tds_module_restore(tds_module *module, const char *path,
                                       tds_progress *out_progress);
+
+/// Says whether the file at `path` is a checkpoint of tdsl, of whatever
+/// program, and where its run stood (`out_progress` may be NULL); needs no
+/// module. TDS_NOT_FOUND when there is no such file.
+TDS_API tds_status tds_checkpoint_inspect(const char *path,
+                                          tds_progress *out_progress);
 
 /// Takes parameters and states (not optimiser state, not counters) from a
 /// file, perhaps a foreign one. `map_path` (may be NULL) is a text file with
@@ -371,7 +379,7 @@ typedef enum tds_loader_mode TDS_INT {
 /// Zero-initialise, then set what matters.
 typedef struct tds_loader_options {
   tds_loader_mode mode;
-  int64_t seed;       ///< order of the rows, with the epoch
+  uint64_t seed;      ///< order of the rows, with the epoch
   int32_t keep_order; ///< 1: TRAIN does not shuffle
   int32_t prefetch;   ///< batches made ahead; 0 takes 4
 } tds_loader_options;

@@ -5,8 +5,7 @@
 // exceptions (tds::Error) instead of status codes. Header only; the binary
 // interface is that of the C header.
 //
-//   tds::Device device = tds::Device::best();
-//   tds::Module net = tds::Module::load("model.tdsx", device);
+//   tds::Module net = tds::Module::loadBest("model.tdsx");
 //   tds::Entry train = net.entry("train");
 //   tds::Loader loader(train, "x=images.idx.gz,y=labels.idx.gz");
 //   for (const tds::Batch &b : loader)
@@ -22,7 +21,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -79,10 +80,73 @@ inline std::string takeText(char *text) {
 
 } // namespace detail
 
+/// The bits of an f16 or bf16 element, for vectors, views and as<T>(). A float
+/// is rounded to nearest, ties to even (IEEE 754); a NaN stays one.
+struct F16 {
+  uint16_t bits = 0;
+  F16() = default;
+  explicit F16(float value) {
+    uint32_t wide;
+    std::memcpy(&wide, &value, sizeof wide);
+    uint32_t sign = wide >> 16 & 0x8000, rest = wide & 0x7fffffff, out;
+    if (rest > 0x7f800000) { // NaN
+      out = 0x7e00 | (rest >> 13 & 0x3ff);
+    } else if (rest >= 0x47800000) { // 65536 and more
+      out = 0x7c00;
+    } else if (rest >= 0x38800000) { // normal; a carry goes up to infinity
+      out = (rest + 0xfff + (rest >> 13 & 1) - 0x38000000) >> 13;
+    } else if (rest >= 0x33000000) { // subnormal: counted in 2^-24
+      uint32_t shift = 126 - (rest >> 23);
+      uint32_t mantissa = (rest & 0x7fffff) | 0x800000;
+      uint32_t half = 1u << (shift - 1), left = mantissa & (2 * half - 1);
+      out = mantissa >> shift;
+      out += left > half || (left == half && (out & 1));
+    } else {
+      out = 0;
+    }
+    bits = static_cast<uint16_t>(sign | out);
+  }
+  explicit operator float() const {
+    uint32_t exponent = bits >> 10 & 31, mantissa = bits & 1023u;
+    uint32_t wide = uint32_t(bits & 0x8000u) << 16;
+    float value;
+    if (exponent == 0) { // exact: 10 bits times a power of two
+      value = static_cast<float>(mantissa) * 0x1p-24f;
+      return wide ? -value : value;
+    }
+    wide |= (exponent == 31 ? 255 : exponent + 112) << 23 | mantissa << 13;
+    std::memcpy(&value, &wide, sizeof value);
+    return value;
+  }
+};
+
+struct BF16 {
+  uint16_t bits = 0;
+  BF16() = default;
+  explicit BF16(float value) {
+    uint32_t wide;
+    std::memcpy(&wide, &value, sizeof wide);
+    bits =
+        static_cast<uint16_t>((wide & 0x7fffffff) > 0x7f800000
+                                  ? wide >> 16 | 0x40
+                                  : (wide + 0x7fff + (wide >> 16 & 1)) >> 16);
+  }
+  explicit operator float() const {
+    uint32_t wide = uint32_t(bits) << 16;
+    float value;
+    std::memcpy(&value, &wide, sizeof value);
+    return value;
+  }
+};
+
 /// The element type of a C++ type.
 template <typename T> constexpr tds_type typeOf() {
   if constexpr (std::is_same_v<T, bool>)
     return TDS_BOOL;
+  else if constexpr (std::is_same_v<T, F16>)
+    return TDS_F16;
+  else if constexpr (std::is_same_v<T, BF16>)
+    return TDS_BF16;
   else if constexpr (std::is_same_v<T, float>)
     return TDS_F32;
   else if constexpr (std::is_same_v<T, double>)
@@ -130,7 +194,7 @@ public:
     std::memcpy(elements, &value, sizeof value);
   }
 
-  /// A view of the caller's elements.
+  /// A view of the caller's elements; those of any type by its name.
   template <typename T>
   static Tensor view(const T *data, std::vector<int64_t> shape) {
     return view(typeOf<T>(), data, std::move(shape));
@@ -377,25 +441,37 @@ using Progress = tds_progress;
 
 class Module {
 public:
-  /// See tds_module_load.
+  /// See tds_module_load. `memoryLimit` is in bytes; 0: what the device has.
   static Module load(const std::string &path, const Device &device,
-                     int64_t seed = 0) {
+                     uint64_t seed = 0, uint64_t memoryLimit = 0) {
     tds_module_options options{};
     options.seed = seed;
+    options.memory_limit = memoryLimit;
     tds_module *handle = nullptr;
     detail::check(
         tds_module_load(path.c_str(), device.get(), &options, &handle));
-    return Module(handle);
+    return Module(handle, device);
   }
   static Module load(const void *data, size_t bytes, const std::string &name,
-                     const Device &device, int64_t seed = 0) {
+                     const Device &device, uint64_t seed = 0,
+                     uint64_t memoryLimit = 0) {
     tds_module_options options{};
     options.seed = seed;
+    options.memory_limit = memoryLimit;
     tds_module *handle = nullptr;
     detail::check(tds_module_load_memory(data, bytes, name.c_str(),
                                          device.get(), &options, &handle));
-    return Module(handle);
+    return Module(handle, device);
   }
+
+  /// Loads the artefact at `path` onto the best device that it has code for;
+  /// device().reason() says which and why. `threads` is for a CPU, 0 takes all.
+  static Module loadBest(const std::string &path, uint64_t seed = 0,
+                         uint64_t memoryLimit = 0, int threads = 0) {
+    return load(path, Device::bestFor(path, threads), seed, memoryLimit);
+  }
+
+  const Device &device() const { return home; }
 
   Entry entry(const std::string &name) const {
     tds_entry *handle = nullptr;
@@ -443,7 +519,7 @@ public:
         tds_module_write(get(), name.c_str(), tensor.data(), tensor.bytes()));
   }
 
-  void initialize(int64_t seed) {
+  void initialize(uint64_t seed) {
     detail::check(tds_module_initialize(get(), seed));
   }
   void synchronize() { detail::check(tds_module_synchronize(get())); }
@@ -478,12 +554,14 @@ public:
   tds_module *get() const { return ref.get(); }
 
 private:
-  explicit Module(tds_module *handle) : ref(handle) {}
+  Module(tds_module *handle, const Device &device)
+      : ref(handle), home(device) {}
   static Variable variableOf(const tds_variable_info &info) {
     return {info.name, info.role, info.type,
             std::vector<int64_t>(info.shape, info.shape + info.rank)};
   }
   detail::Ref<tds_module, tds_module_retain, tds_module_release> ref;
+  Device home;
 };
 
 /// The inputs of one call, as a loader gives them; views, valid until the
@@ -583,6 +661,44 @@ private:
   Entry entry;
   std::unique_ptr<tds_loader, Release> handle;
 };
+
+/// Where the run of the checkpoint at `path` stood; throws where the file is
+/// none. See tds_checkpoint_inspect.
+inline Progress inspectCheckpoint(const std::string &path) {
+  Progress progress{};
+  detail::check(tds_checkpoint_inspect(path.c_str(), &progress));
+  return progress;
+}
+
+/// Receives one line (no newline), from any thread, one call at a time.
+using LogFunction =
+    std::function<void(tds_log_level level, const std::string &message)>;
+
+/// Sets where notes and warnings of the whole process go; an empty function
+/// silences them. What the function throws is dropped, since the code that logs
+/// knows nothing of it. It must not call setLog.
+inline void setLog(LogFunction function) {
+  struct Sink {
+    std::mutex mutex;
+    LogFunction function;
+  };
+  static Sink *sink = new Sink; // Never destroyed: threads may log late.
+  bool wanted = static_cast<bool>(function);
+  {
+    std::lock_guard<std::mutex> guard(sink->mutex);
+    sink->function = std::move(function);
+  }
+  auto forward = [](void *user, tds_log_level level, const char *message) {
+    auto *to = static_cast<Sink *>(user);
+    try {
+      std::lock_guard<std::mutex> guard(to->mutex);
+      if (to->function)
+        to->function(level, message);
+    } catch (...) {
+    }
+  };
+  tds_set_log_callback(wanted ? forward : tds_log_callback(nullptr), sink);
+}
 
 /// The artefact in words.
 inline std::string describeArtifact(const std::string &path) {

@@ -12,6 +12,7 @@
 #include "data/Safetensors.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <set>
 
@@ -21,18 +22,19 @@ namespace {
 
 constexpr const char *formatName = "tdsl-checkpoint-1";
 
-/// Metadata are strings; numbers in them are decimal.
-int64_t metadataNumber(const SafetensorsFile &file, const char *key) {
+/// Metadata are strings; numbers in them are decimal. What is not there is 0.
+uint64_t metadataNumber(const SafetensorsFile &file, const char *key) {
   auto found = file.metadata().find(key);
   if (found == file.metadata().end())
     return 0;
   const std::string &text = found->second;
-  size_t digits = !text.empty() && text[0] == '-' ? 1 : 0;
-  if (text.size() <= digits || text.size() > 18 ||
-      text.find_first_not_of("0123456789", digits) != std::string::npos)
+  uint64_t value = 0;
+  const char *end = text.data() + text.size();
+  auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (text.empty() || stop != end || error != std::errc())
     fail(TDS_BAD_DATA, file.path(), ": its metadata '", key, "' is '",
          printable(text), "', which is no number; the checkpoint is damaged");
-  return std::stoll(text);
+  return value;
 }
 
 struct Staged {
@@ -90,22 +92,24 @@ void saveCheckpoint(Module &module, const std::string &path,
   writeSafetensors(path, metadata, tensors);
 }
 
-tds_progress restoreCheckpoint(Module &module, const std::string &path) {
-  SafetensorsFile file(path);
+static tds_progress progressOf(const SafetensorsFile &file) {
   auto format = file.metadata().find("format");
   if (format == file.metadata().end() || format->second != formatName)
-    fail(TDS_BAD_DATA, path, ": is not a checkpoint of tdsl (metadata format '",
+    fail(TDS_BAD_DATA, file.path(),
+         ": is not a checkpoint of tdsl (metadata format '",
          format == file.metadata().end() ? "" : printable(format->second),
          "'); to take weights from another program, use --init-from");
-  int64_t epoch = metadataNumber(file, "epoch");
-  int64_t batch = metadataNumber(file, "batch");
-  if (epoch < 0 || batch < 0)
-    fail(TDS_BAD_DATA, path,
-         ": its metadata has a negative epoch or batch; the checkpoint is "
-         "damaged");
-  tds_progress progress{static_cast<uint64_t>(epoch),
-                        static_cast<uint64_t>(batch),
-                        metadataNumber(file, "order_seed")};
+  return {metadataNumber(file, "epoch"), metadataNumber(file, "batch"),
+          metadataNumber(file, "order_seed")};
+}
+
+tds_progress inspectCheckpoint(const std::string &path) {
+  return progressOf(SafetensorsFile(path));
+}
+
+tds_progress restoreCheckpoint(Module &module, const std::string &path) {
+  SafetensorsFile file(path);
+  tds_progress progress = progressOf(file);
 
   std::vector<Staged> staged;
   std::set<std::string> used;

@@ -11,6 +11,9 @@ namespace tdsrt {
 void saveCheckpoint(Module &module, const std::string &path,
                     const tds_progress &progress);
 
+/// Where the run of a checkpoint stood; an error where the file is none.
+tds_progress inspectCheckpoint(const std::string &path);
+
 tds_progress restoreCheckpoint(Module &module, const std::string &path);
 
 void initializeFrom(Module &module, const std::string &path,

@@ -336,7 +336,7 @@ tds_status tds_module_write(tds_module *module, const char *name,
   });
 }
 
-tds_status tds_module_initialize(tds_module *module, int64_t seed) {
+tds_status tds_module_initialize(tds_module *module, uint64_t seed) {
   return guarded([&] {
     need(module, "module");
     module->module->initialize(seed);
@@ -507,6 +507,16 @@ tds_status tds_module_restore(tds_module *module, const char *path,
     need(module, "module");
     need(path, "path");
     tds_progress progress = restoreCheckpoint(*module->module, path);
+    if (out_progress)
+      *out_progress = progress;
+  });
+}
+
+tds_status tds_checkpoint_inspect(const char *path,
+                                  tds_progress *out_progress) {
+  return guarded([&] {
+    need(path, "path");
+    tds_progress progress = inspectCheckpoint(path);
     if (out_progress)
       *out_progress = progress;
   });

@@ -127,15 +127,20 @@ void describeMember(const Artifact &artifact, std::string &out) {
         cat("  variable  ", variable.name, ": ", nameOf(variable.type),
             variable.shape.empty() ? std::string() : shapeText(variable.shape),
             " (", roleWords[variable.role], ")\n");
-  uint64_t peak = 0;
+  uint64_t peak = 0, scratch = 0;
   for (const EntryPlan &entry : manifest.entries) {
     peak = std::max(peak, entry.peakBytes);
+    scratch = std::max(scratch, entry.scratchBytes);
     if (entry.kind != EntryPlan::Kind::Init)
       describeEntry(manifest, entry, out);
   }
   out +=
       cat("  peak      ", peak, " bytes in the largest entry, ",
-          MemoryPlan::of(manifest, 0).total(), " bytes for the whole module\n");
+          MemoryPlan::of(manifest, 0).total(), " bytes for the whole module");
+  // On a GPU scratch is part of the arena.
+  if (manifest.target.kind == TDS_DEVICE_CPU && scratch)
+    out += cat(" + ", scratch, " bytes for each thread");
+  out += '\n';
 }
 
 } // namespace

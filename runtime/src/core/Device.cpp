@@ -90,7 +90,7 @@ std::shared_ptr<Device> openDevice(const std::string &spec, unsigned threads,
 }
 
 Artifact selectArtifact(const Container &container, const Device &device) {
-  const char *kindName = device.kind() == TDS_DEVICE_CPU ? "cpu" : "cuda";
+  const char *kindName = device.kind() == TDS_DEVICE_CPU ? "the CPU" : "CUDA";
   int bestRank = -1;
   size_t best = 0, ofKind = 0;
   std::string offered;
@@ -112,8 +112,8 @@ Artifact selectArtifact(const Container &container, const Device &device) {
   // as damaged, not as made for another device.
   Artifact artifact = container.load(ofKind == 0 ? 0 : best);
   if (ofKind == 0)
-    fail(TDS_UNSUPPORTED, container.name(), ": carries no code for the ",
-         kindName, " (it has ",
+    fail(TDS_UNSUPPORTED, container.name(), ": carries no code for ", kindName,
+         " (it has ",
          container.isBundle() ? offered : artifact.manifest.target.arch,
          "); compile with --targets that "
          "include it, or choose another --device");

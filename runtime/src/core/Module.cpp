@@ -8,7 +8,7 @@ namespace tdsrt {
 
 std::shared_ptr<Module> Module::load(const Container &container,
                                      std::shared_ptr<Device> device,
-                                     int64_t seed, uint64_t memoryLimit) {
+                                     uint64_t seed, uint64_t memoryLimit) {
   std::shared_ptr<Module> module(new Module);
   module->artifact =
       std::make_shared<Artifact>(selectArtifact(container, *device));
@@ -52,7 +52,7 @@ void Module::checkPlanHash() {
          "again");
 }
 
-void Module::initialize(int64_t seed) {
+void Module::initialize(uint64_t seed) {
   std::lock_guard<std::recursive_mutex> guard(mutex);
   failedStep.clear();
   pendingEntry = -1;

@@ -19,7 +19,7 @@ public:
   /// runs the initialisers. `memoryLimit` 0 is what the device has.
   static std::shared_ptr<Module> load(const Container &container,
                                       std::shared_ptr<Device> device,
-                                      int64_t seed, uint64_t memoryLimit);
+                                      uint64_t seed, uint64_t memoryLimit);
 
   const Manifest &manifest() const { return artifact->manifest; }
   const std::string &name() const { return artifact->name; }
@@ -32,7 +32,7 @@ public:
   const std::vector<uint32_t> &publicEntries() const { return visible; }
 
   /// Every variable anew; also lifts the refusal that a failed step left.
-  void initialize(int64_t seed);
+  void initialize(uint64_t seed);
 
   const Variable &variable(const std::string &name) const;
   const Variable *findVariable(const std::string &name) const;

@@ -9,14 +9,29 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace tdsrt {
 
+/// The rename would put a file where a device, a pipe or a link was.
+static void refuseToReplace(const std::string &path) {
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
+    fail(TDS_IO, path, ": cannot be replaced, since it is ",
+         S_ISDIR(status.st_mode)   ? "a folder"
+         : S_ISLNK(status.st_mode) ? "a symbolic link"
+                                   : "not a regular file",
+         "; name a file");
+}
+
 OutputFile::OutputFile(const std::string &path)
     : path(path), temporary(path + ".tmp") {
-  descriptor =
-      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  refuseToReplace(path);
+  refuseToReplace(temporary);
+  descriptor = ::open(
+      temporary.c_str(),
+      O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
   if (descriptor < 0)
     fail(TDS_IO, temporary, ": cannot be written (", std::strerror(errno),
          "); check that the folder exists and may be written");

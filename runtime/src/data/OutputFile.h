@@ -10,7 +10,8 @@
 namespace tdsrt {
 
 /// Writes PATH.tmp; commit() syncs it and renames it to PATH. Without commit
-/// the temporary file is removed and PATH is as it was.
+/// the temporary file is removed and PATH is as it was. What is no regular file
+/// is never replaced: TDS_IO.
 class OutputFile {
 public:
   explicit OutputFile(const std::string &path);

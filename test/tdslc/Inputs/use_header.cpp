@@ -34,6 +34,8 @@ int main(int, char **argv) {
   tds::Tensor result = model.predict(x.data()).result;
   std::printf("predicts %.3f %.3f\n", result.as<float>()[0],
               result.as<float>()[1]);
+  regression::Model best = regression::Model::load(argv[1], 1);
+  std::printf("takes %s\n", best.module.device().reason().c_str());
   try {
     regression::Model::load("nowhere.so", cpu);
   } catch (const tds::Error &error) {
