@@ -78,8 +78,11 @@ function(tdsl_add_library name)
   endif()
 endfunction()
 
-# tdsl_use_pch(program): a program reads the precompiled header too, which was made for position independent code of libraries.
+# tdsl_use_pch(program): a program, which in a sanitized build says how the sanitizer runs, reads the precompiled header too, which was made for position independent code of libraries.
 function(tdsl_use_pch name)
+  if(TDSL_SANITIZE)
+    target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/SanitizerOptions.cpp)
+  endif()
   target_compile_options(${name} PRIVATE -fPIC)
   tdsl_read_pch(${name})
 endfunction()
