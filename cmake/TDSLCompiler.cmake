@@ -42,9 +42,10 @@ target_precompile_headers(tdsl_pch PRIVATE
 # ccache tells precompiled headers apart by this text instead of by their bytes, which hold the path of the build tree: two trees
 # (a fresh clone, a second work tree) then share their objects. All that such a header depends on is in the text.
 get_target_property(TDSL_PCH_HEADERS tdsl_pch PRECOMPILE_HEADERS)
-file(SHA256 ${CMAKE_CURRENT_LIST_FILE} TDSL_PCH_RULES)
+get_target_property(TDSL_PCH_OPTIONS tdsl_pch COMPILE_OPTIONS)
+get_target_property(TDSL_COMPILER_OPTIONS tdsl_compiler_flags INTERFACE_COMPILE_OPTIONS)
 file(WRITE ${CMAKE_BINARY_DIR}/CMakeFiles/tdsl_pch.dir/cmake_pch.hxx.pch.sum
-  "LLVM ${LLVM_PACKAGE_VERSION} ${CMAKE_BUILD_TYPE} ${TDSL_SANITIZE} ${TDSL_PCH_RULES} ${CMAKE_CXX_FLAGS} ${TDSL_PCH_HEADERS}\n")
+  "LLVM ${LLVM_PACKAGE_VERSION} ${CMAKE_BUILD_TYPE} ${TDSL_SANITIZE} ${CMAKE_CXX_FLAGS} ${TDSL_PCH_OPTIONS} ${TDSL_COMPILER_OPTIONS} ${TDSL_PCH_HEADERS}\n")
 
 # tdsl_read_pch(target): the target's files read the precompiled header. Ninja runs every compiler in the build tree's root, so the
 # path can be relative, and ccache finds the object that another tree has made.
