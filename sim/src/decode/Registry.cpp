@@ -20,7 +20,9 @@ const Registry &Registry::get() {
     registerAtomic(*r);
     registerWarpOps(*r);
     registerControl(*r);
-    registerMatrix(*r);
+    registerMma(*r);
+    registerLdmatrix(*r);
+    registerWmma(*r);
     registerCopyAsync(*r);
     registerBulk(*r);
     registerWgmma(*r);

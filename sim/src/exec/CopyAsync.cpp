@@ -21,10 +21,10 @@ void perform(Warp &w, const Warp::Copy &c) {
   u8 *to = w.block->shared + c.dst;
   if (w.block->checked())
     checkSharedLane(w, c.lane, c.dst, c.bytes, true);
-  memset(to, 0, c.bytes);
+  if (c.fromSource < c.bytes)
+    memset(to, 0, c.bytes);
   if (c.fromSource)
-    memcpy(to, resolveGlobal(w, c.lane, c.src, c.fromSource, 1, Use::Read),
-           c.fromSource);
+    memcpy(to, c.src, c.fromSource);
 }
 
 void copyAsync(Warp &w, const Op &o) {
@@ -39,6 +39,11 @@ void copyAsync(Warp &w, const Op &o) {
     shared[i] = (u32)dst[i];
   }
   checkSharedBounds(w, shared, o.size, o.size, "cp.async");
+  // Addresses are checked when the copy is issued, whenever it is done.
+  u8 *from[32];
+  const bool whole = o.b == noReg;
+  if (whole)
+    resolve(w, Space::Global, src, o.size, o.size, Use::Read, from);
   for (u32 m = w.mask; m; m &= m - 1) {
     int i = __builtin_ctz(m);
     u32 take = o.size;
@@ -53,15 +58,14 @@ void copyAsync(Warp &w, const Op &o) {
                     " for " + std::to_string(o.size) + " bytes",
                 i);
     }
-    // Addresses are checked when the copy is issued, whenever it is done.
-    if (src[i] & (o.size - 1u) && take)
+    if (!whole && src[i] & (o.size - 1u) && take)
       w.fault(FaultKind::Misaligned,
               "cp.async from an address that is not a multiple of " +
                   std::to_string(o.size),
               i);
-    if (take)
-      resolveGlobal(w, i, src[i], take, 1, Use::Read);
-    Warp::Copy c{shared[i], src[i], (u8)o.size, (u8)take, (u8)i};
+    if (!whole && take)
+      from[i] = resolveGlobal(w, i, src[i], take, 1, Use::Read);
+    Warp::Copy c{shared[i], from[i], (u8)o.size, (u8)take, (u8)i};
     if (runsAtOnce(*w.block)) {
       perform(w, c);
       c.bytes = 0;

@@ -106,7 +106,7 @@ struct Warp {
   // cp.async: copies of the open group and of the committed ones, in order.
   struct Copy {
     u32 dst;
-    u64 src;
+    const u8 *src; // the host's alias
     u8 bytes, fromSource;
     u8 lane;
   };
