@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <set>
+
 #include <csetjmp>
 #include <csignal>
 
@@ -420,6 +423,44 @@ TEST(Hostile, MutatedKernelsRun) {
     DRIVER(cuCtxSynchronize)();
   }
   EXPECT_GT(ran, 10u);
+}
+
+// docs/Simulator.md lists every call that the library exports, and no other.
+TEST(Driver, CallsAreDocumented) {
+  std::ifstream doc(TDS_SIM_DOC);
+  ASSERT_TRUE(doc) << TDS_SIM_DOC;
+  std::string line, text;
+  bool inside = false;
+  while (std::getline(doc, line)) {
+    if (line == "<!-- end -->")
+      inside = false;
+    if (inside)
+      text += line + " ";
+    if (line == "<!-- driver calls -->")
+      inside = true;
+  }
+  std::set<std::string> listed, exported;
+  for (size_t at = 0; (at = text.find('`', at)) != std::string::npos;) {
+    size_t end = text.find('`', at + 1);
+    ASSERT_NE(end, std::string::npos);
+    listed.insert(text.substr(at + 1, end - at - 1));
+    at = end + 1;
+  }
+  for (const std::string &name : listed)
+    EXPECT_NE(librarySymbol(name.c_str()), nullptr) << name;
+  FILE *nm = popen("nm -D --defined-only " TDS_SIM_LIBRARY_PATH, "r");
+  ASSERT_NE(nm, nullptr);
+  char buffer[512];
+  while (fgets(buffer, sizeof buffer, nm)) {
+    std::string entry = buffer;
+    size_t at = entry.find(" T cu");
+    if (at != std::string::npos)
+      exported.insert(
+          entry.substr(at + 3, entry.find_last_not_of("\n ") - at - 2));
+  }
+  if (pclose(nm) != 0)
+    GTEST_SKIP() << "nm is not there to list the library's calls";
+  EXPECT_EQ(exported, listed);
 }
 
 } // namespace

@@ -66,6 +66,11 @@ void FunctionDecoder::load(const OpInfo &info) {
     code.ext.push_back(r);
   o.uses = Uses::WritesExt;
   o.fn = loadHandler(o.aux2 ? Space::None : space, info.d, regBytes, count);
+  if (info.size) {
+    o.fn = strongHandler(space, info.d, regBytes, false);
+    o.flow = Flow::Yield; // a loop that waits for another block comes by here
+    o.target = info.size;
+  }
   if (!o.fn)
     fail("'" + current->opcode + "' is not supported");
   emit(o);
@@ -138,6 +143,10 @@ void FunctionDecoder::store(const OpInfo &info) {
     code.ext.push_back(r);
   o.uses = Uses::Stores;
   o.fn = storeHandler(o.aux2 ? Space::None : space, info.d, regBytes, count);
+  if (info.size) {
+    o.fn = strongHandler(space, info.d, regBytes, true);
+    o.target = info.size;
+  }
   if (!o.fn)
     fail("'" + current->opcode + "' is not supported");
   emit(o);

@@ -21,6 +21,9 @@ inline u64 alignUp(u64 value, u64 align) {
   return (value + align - 1) / align * align;
 }
 
+/// Loads and stores with a memory order, see exec/Strong.cpp.
+Handler strongHandler(Space space, Ty type, u32 regBytes, bool isStore);
+
 class FunctionDecoder {
 public:
   FunctionDecoder(Module &module, const Function &fn, Code &code,

@@ -72,6 +72,8 @@ u32 FunctionDecoder::special(const std::string &name, Ty type,
       {"%cluster_nctaid.y", {Special::One, 4}},
       {"%cluster_nctaid.z", {Special::One, 4}},
       {"%cluster_ctarank", {Special::Zero, 4}},
+      {"%envreg1", {Special::WorkspaceHigh, 4}},
+      {"%envreg2", {Special::WorkspaceLow, 4}},
       {"%cluster_nctarank", {Special::One, 4}},
   };
   auto it = table.find(name);

@@ -324,7 +324,19 @@ CUresult Driver::execute(const KernelLaunch &launch) {
   BlockOrder order;
   info.order = &order;
   Report report;
-  if (runLaunch(info, set.threads, report))
+  if (launch.cooperative) {
+    // Where the barrier of a grid group (cooperative_groups) lives.
+    constexpr u64 bytes = 256;
+    info.workspace = device.memory->allocate(bytes);
+    if (!info.workspace)
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    memset(device.memory->alias(info.workspace), 0, bytes);
+    device.memory->markWritten(info.workspace, bytes);
+  }
+  bool good = runLaunch(info, set.threads, report);
+  if (info.workspace)
+    device.memory->release(info.workspace);
+  if (good)
     return CUDA_SUCCESS;
   addReport(report);
   return resultOf(report.kind);

@@ -123,6 +123,7 @@ struct KernelLaunch {
   FunctionState *function = nullptr;
   u32 grid[3], block[3];
   u32 shared = 0;
+  bool cooperative = false;
   std::vector<u8> params;
 };
 

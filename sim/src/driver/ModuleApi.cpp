@@ -517,7 +517,8 @@ CUresult submitKernel(Entry &entry, Stream &stream, KernelLaunch launch) {
 
 static CUresult launchKernel(CUfunction f, const unsigned grid[3],
                              const unsigned block[3], unsigned shared,
-                             CUstream handle, void **params, void **extra) {
+                             CUstream handle, void **params, void **extra,
+                             bool cooperative = false) {
   TDS_ENTER(true);
   Stream *stream = streamFromHandle(entry, handle);
   if (!stream)
@@ -528,6 +529,7 @@ static CUresult launchKernel(CUfunction f, const unsigned grid[3],
     return r;
   if (stream->context != entry.context)
     return CUDA_ERROR_INVALID_HANDLE;
+  launch.cooperative = cooperative;
   return submitKernel(entry, *stream, std::move(launch));
 }
 
@@ -549,12 +551,13 @@ TDS_API cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy,
     return r;
   if ((u64)gx * gy * gz > 132ull * (u64)perSm)
     return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
-  return launchKernel(f, grid, block, shared, stream, params, nullptr);
+  return launchKernel(f, grid, block, shared, stream, params, nullptr, true);
 }
 TDS_API cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f,
                          void **params, void **extra) {
   if (!config || (config->numAttrs && !config->attrs))
     return CUDA_ERROR_INVALID_VALUE;
+  bool cooperative = false;
   for (unsigned i = 0; i < config->numAttrs; ++i) {
     const CUlaunchAttribute &a = config->attrs[i];
     switch (a.id) {
@@ -562,7 +565,9 @@ TDS_API cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f,
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+      break;
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+      cooperative = a.value.cooperative != 0;
       break;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
       if (a.value.clusterDim.x * a.value.clusterDim.y * a.value.clusterDim.z !=
@@ -578,7 +583,7 @@ TDS_API cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f,
   const unsigned block[3] = {config->blockDimX, config->blockDimY,
                              config->blockDimZ};
   return launchKernel(f, grid, block, config->sharedMemBytes, config->hStream,
-                      params, extra);
+                      params, extra, cooperative);
 }
 TDS_API cuLaunchHostFunc(CUstream handle, CUhostFn fn, void *data) {
   TDS_ENTER(true);

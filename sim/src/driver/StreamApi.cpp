@@ -212,6 +212,13 @@ TDS_API cuEventElapsedTime(float *ms, CUevent a, CUevent b) {
             .count();
   return CUDA_SUCCESS;
 }
+#ifdef cuEventElapsedTime
+// Programs compiled against headers before 12.8 know it by this name.
+#undef cuEventElapsedTime
+TDS_API cuEventElapsedTime(float *ms, CUevent a, CUevent b) {
+  return cuEventElapsedTime_v2(ms, a, b);
+}
+#endif
 TDS_API cuStreamWaitEvent(CUstream handle, CUevent eventHandle,
                           unsigned flags) {
   TDS_ENTER(true);

@@ -88,18 +88,12 @@ template <Do K, class T> inline T apply(T old, T b) {
   return old;
 }
 
-/// Pointers to the operands, and the entry of the access into the order of
-/// blocks. aux2: 1 the operation releases.
-void prepare(Warp &w, const Op &o, Space space, u32 bytes, u8 **p) {
-  u64 address[32];
-  laneAddresses(w, o.a, o.aux, o.imm, address);
-  resolve(w, space, address, bytes, bytes, Use::Atomic, p);
+/// Enters the access into the order of blocks. Before the operation it may
+/// release; after it, what others had released there has been seen.
+void enterOrder(Warp &w, Space space, const u64 *address, bool releases) {
   BlockOrder *order = w.block->launch->order;
   if (!order || !w.block->launch->checks.globalRace || space == Space::Shared)
     return;
-  // Blocks order each other only through fences: without one, an atomic
-  // counts as relaxed.
-  bool releases = w.block->fenced || o.aux2;
   u64 last = ~0ull;
   for (u32 m = w.mask; m; m &= m - 1) {
     int i = __builtin_ctz(m);
@@ -108,6 +102,14 @@ void prepare(Warp &w, const Op &o, Space space, u32 bytes, u8 **p) {
     last = address[i];
     order->touch(*w.block, address[i], releases);
   }
+}
+/// Pointers to the operands. aux2: 1 the operation releases; without it and
+/// without a fence before, it counts as relaxed.
+void prepare(Warp &w, const Op &o, Space space, u32 bytes, u64 *address,
+             u8 **p) {
+  laneAddresses(w, o.a, o.aux, o.imm, address);
+  resolve(w, space, address, bytes, bytes, Use::Atomic, p);
+  enterOrder(w, space, address, w.block->fenced || o.aux2);
 }
 
 template <class F> void inOrder(Warp &w, F f) {
@@ -126,8 +128,9 @@ template <class F> void inOrder(Warp &w, F f) {
 }
 
 template <Space S, Do K, class T> void atomic(Warp &w, const Op &o) {
+  u64 address[32];
   u8 *p[32];
-  prepare(w, o, S, sizeof(T), p);
+  prepare(w, o, S, sizeof(T), address, p);
   const T *b = w.reg<T>(o.b);
   T result[32];
   inOrder(w, [&](int i) {
@@ -138,12 +141,14 @@ template <Space S, Do K, class T> void atomic(Warp &w, const Op &o) {
     }
     result[i] = old;
   });
+  enterOrder(w, S, address, false);
   if (o.d != noReg)
     blendLanes(w.reg<T>(o.d), result, w.mask);
 }
 template <Space S, class T> void compareAndSwap(Warp &w, const Op &o) {
+  u64 address[32];
   u8 *p[32];
-  prepare(w, o, S, sizeof(T), p);
+  prepare(w, o, S, sizeof(T), address, p);
   const T *b = w.reg<T>(o.b), *c = w.reg<T>(o.c);
   T result[32];
   inOrder(w, [&](int i) {
@@ -152,6 +157,7 @@ template <Space S, class T> void compareAndSwap(Warp &w, const Op &o) {
                                 __ATOMIC_SEQ_CST);
     result[i] = old;
   });
+  enterOrder(w, S, address, false);
   if (o.d != noReg)
     blendLanes(w.reg<T>(o.d), result, w.mask);
 }
@@ -195,6 +201,12 @@ void addSpellings(Registry &r, const Operation &op, bool isCas, bool redToo) {
         // noftz belongs to the names of half-precision additions.
         std::string name = op.name;
         r.add("atom" + middle + name, info);
+        // cooperative_groups spells the operation first.
+        size_t dot = name.find('.');
+        if (*sem && *scope)
+          r.add("atom." + name.substr(0, dot) + sem + scope + s.name +
+                    name.substr(dot),
+                info);
         if (!redToo || semantic == ".acquire" || semantic == ".acq_rel")
           continue;
         info.form = Form::Red;

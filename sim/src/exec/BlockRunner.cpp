@@ -272,9 +272,11 @@ bool BlockRunner::resume(u64 budget) {
       u64 share = schedule.order == Schedule::Random ? 1 + block.random() % 256
                                                      : 100000;
       w.waitsForPhase = false;
+      const u64 before = block.steps;
       Stop stop = runWarp(w, share, block.steps);
       phasesOnly &= w.waitsForPhase;
-      if (stop != Stop::Yield) {
+      // A loop that only looks again and again is short.
+      if (stop != Stop::Yield || block.steps - before > 64) {
         worked = true;
         work.fetch_add(1, std::memory_order_relaxed);
       }

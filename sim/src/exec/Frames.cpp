@@ -101,6 +101,12 @@ void fillFrame(Warp &w, const Code &code, u8 *regs) {
       case Special::TotalSmem:
         v = l.sharedBytes;
         break;
+      case Special::WorkspaceHigh:
+        v = l.workspace >> 32;
+        break;
+      case Special::WorkspaceLow:
+        v = (u32)l.workspace;
+        break;
       case Special::One:
         v = 1;
         break;

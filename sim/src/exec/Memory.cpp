@@ -412,6 +412,12 @@ void registerAccess(Registry &r, bool isStore) {
                 info.counts[0] = v.count;
                 if (ordered)
                   info.minPtx = 60;
+                // Strong accesses: 2 those that acquire or release.
+                if (globalLike && !o.empty() && o != ".weak")
+                  info.size = o.find(isStore ? ".release" : ".acquire") !=
+                                      std::string::npos
+                                  ? 2
+                                  : 1;
                 if (*e || *p)
                   info.minPtx = 74;
                 r.add(std::string(isStore ? "st" : "ld") + o + s.name + c + e +

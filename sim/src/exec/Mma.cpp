@@ -88,8 +88,7 @@ template <El E> inline __m256 widenRow(const u32 *row) {
   __m128i v = _mm_loadu_si128((const __m128i *)row);
   if (E == El::F16)
     return _mm256_cvtph_ps(v);
-  return _mm256_castsi256_ps(
-      _mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16));
 }
 
 /// The same with f32 accumulators, in vector registers. A register of A or C
@@ -104,7 +103,8 @@ template <int K, El E> void mmaVector(Warp &w, const Op &o) {
   for (int r = 0; r < regsA; ++r) {
     const u32 *v = w.reg<u32>(extA[r]);
     for (int g = 0; g < 8; ++g)
-      _mm256_store_ps(&A[g + (r & 1) * 8][(r >> 1) * 8], widenRow<E>(v + 4 * g));
+      _mm256_store_ps(&A[g + (r & 1) * 8][(r >> 1) * 8],
+                      widenRow<E>(v + 4 * g));
   }
   for (int r = 0; r < regsB; ++r) {
     const __m256i *v = (const __m256i *)w.reg<u32>(extB[r]);
@@ -141,12 +141,12 @@ template <int K, El E> void mmaVector(Warp &w, const Op &o) {
     for (int k = 0; k < K; ++k) {
       __m256 b = _mm256_load_ps(B[k]);
       for (int g = 0; g < 8; ++g)
-        c[g] = _mm256_fmadd_ps(_mm256_broadcast_ss(&A[half * 8 + g][k]), b,
-                               c[g]);
+        c[g] =
+            _mm256_fmadd_ps(_mm256_broadcast_ss(&A[half * 8 + g][k]), b, c[g]);
     }
     for (int g = 0; g < 8; ++g) {
-      __m256 v = _mm256_blendv_ps(c[g], nan,
-                                  _mm256_cmp_ps(c[g], c[g], _CMP_UNORD_Q));
+      __m256 v =
+          _mm256_blendv_ps(c[g], nan, _mm256_cmp_ps(c[g], c[g], _CMP_UNORD_Q));
       __m128 low = _mm256_castps256_ps128(v),
              high = _mm256_extractf128_ps(v, 1);
       _mm_store_ps(d0 + 4 * g, _mm_shuffle_ps(low, high, 0x88));
@@ -338,18 +338,18 @@ void addIntShapes(Registry &r, const char *a, const char *b) {
 void registerMma(Registry &r) {
   const std::string base = "mma.sync.aligned.";
   const Ty B = Ty::B32;
-  addMma(r, base + "m16n8k16.row.col.f32.f16.f16.f32",
-         mmaVector<16, El::F16>, B, B, 4, 4, 2, 70, 80);
+  addMma(r, base + "m16n8k16.row.col.f32.f16.f16.f32", mmaVector<16, El::F16>,
+         B, B, 4, 4, 2, 70, 80);
   addMma(r, base + "m16n8k16.row.col.f16.f16.f16.f16",
          mmaFloat<16, El::F16, true>, B, B, 2, 4, 2, 70, 80);
   addMma(r, base + "m16n8k16.row.col.f32.bf16.bf16.f32",
          mmaVector<16, El::BF16>, B, B, 4, 4, 2, 70, 80);
-  addMma(r, base + "m16n8k8.row.col.f32.f16.f16.f32",
-         mmaVector<8, El::F16>, B, B, 4, 2, 1, 65, 75);
+  addMma(r, base + "m16n8k8.row.col.f32.f16.f16.f32", mmaVector<8, El::F16>, B,
+         B, 4, 2, 1, 65, 75);
   addMma(r, base + "m16n8k8.row.col.f16.f16.f16.f16",
          mmaFloat<8, El::F16, true>, B, B, 2, 2, 1, 65, 75);
-  addMma(r, base + "m16n8k8.row.col.f32.bf16.bf16.f32",
-         mmaVector<8, El::BF16>, B, B, 4, 2, 1, 70, 80);
+  addMma(r, base + "m16n8k8.row.col.f32.bf16.bf16.f32", mmaVector<8, El::BF16>,
+         B, B, 4, 2, 1, 70, 80);
   addMma(r, base + "m16n8k8.row.col.f32.tf32.tf32.f32",
          mmaFloat<8, El::TF32, false>, B, B, 4, 4, 2, 70, 80);
   addMma(r, base + "m16n8k4.row.col.f32.tf32.tf32.f32",

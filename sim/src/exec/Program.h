@@ -91,6 +91,8 @@ enum class Special : u8 {
   GlobalTimer,
   GlobalTimerLo,
   GlobalTimerHi,
+  WorkspaceHigh, // %envreg1 and 2: memory of a cooperative launch
+  WorkspaceLow,
   Zero,
   One
 };

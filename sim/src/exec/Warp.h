@@ -170,6 +170,7 @@ struct LaunchInfo {
   DeviceMemory *memory = nullptr;
   u32 numSms = 132;
   u64 gridId = 0;
+  u64 workspace = 0; // of a cooperative launch: a zeroed word of barriers
   Schedule schedule;
   CheckFlags checks;
   u32 launchStamp = 0; // tag of this launch in the global race shadow
