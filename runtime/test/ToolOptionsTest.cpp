@@ -259,6 +259,16 @@ TEST_F(ToolOptions, AFailedStepLosesNothing) {
   expect(0, arguments,
          {"resumed from", "trained " + std::to_string(62 - steps) + " step"});
 
+  // Where the first step fails, an older checkpoint stays as it is.
+  std::string before = toy::readAll(checkpoint);
+  ids.assign(1000, 99);
+  arguments.back() =
+      "ids=" +
+      folder.write("worse.npy", toy::npy("<i4", {1000}, toy::bytesOf(ids)));
+  arguments.insert(arguments.end() - 1, "--data");
+  expect(1, arguments, {"failed at the first step; nothing was saved"});
+  EXPECT_EQ(toy::readAll(checkpoint), before);
+
   arguments = {"train", artifact, "--entry", "guarded", "--data", bad};
   expect(1, arguments, {"nothing was saved, since there was no --checkpoint"});
 }
@@ -270,6 +280,10 @@ TEST_F(ToolOptions, EvaluationSaysWhatItLeavesOut) {
       training("a.safetensors", {"--eval-entry", "predict", "--eval-data", x}),
       {"--eval-entry predict: the entry gives no number"});
   EXPECT_NE(access(folder.path("a.safetensors").c_str(), F_OK), 0);
+  expect(
+      2,
+      training("a.safetensors", {"--eval-entry", "train", "--eval-data", data}),
+      {"--eval-entry train: the entry is a step"});
   expect(1, {"eval", artifact, "--entry", "predict", "--data", x},
          {"row by row only", "tds-run predict"});
 

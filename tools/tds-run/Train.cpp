@@ -117,9 +117,9 @@ public:
     std::vector<tds::Entry> entries = {entry};
     if (!options.evalEntry.empty()) {
       entries.push_back(this->module.entry(options.evalEntry));
+      checkEvaluation(entries[1]);
       sweep = std::make_unique<Sweep>(entries[1], options.evalData, options.set,
                                       false);
-      checkEvaluation(entries[1]);
     }
     checkSetNames(options.set, entries);
     metrics = std::make_unique<Metrics>(options.metrics, resumed, firstStep);
@@ -174,6 +174,10 @@ private:
       if (!port.shape.empty())
         left += (left.empty() ? "'" : ", '") + port.name + "'";
     }
+    if (evaluation.isStep())
+      throw UsageError("--eval-entry " + options.evalEntry +
+                       ": the entry is a step, which would train on "
+                       "--eval-data; name a function");
     if (!shown)
       throw UsageError("--eval-entry " + options.evalEntry +
                        ": the entry gives no number that could be shown after "
@@ -297,14 +301,18 @@ private:
 
   void finish(Progress &progress, End end) {
     bool stopped = end != End::Done;
-    save();
-    if (!options.plot.empty())
+    // Without a step there is nothing to keep, but perhaps an older file.
+    bool lost = end == End::Failed && done == firstStep;
+    if (!lost)
+      save();
+    if (!lost && !options.plot.empty())
       writeFile(
           options.plot,
           plotSvg(scalars.lossName().empty() ? "result" : scalars.lossName(),
                   curve));
     std::string text =
         end == End::Interrupted ? "interrupted at step " + std::to_string(done)
+        : lost                  ? "failed at the first step"
         : end == End::Failed    ? "failed behind step " + std::to_string(done)
         : done == firstStep
             ? "nothing to do: " + std::to_string(done) +
@@ -315,7 +323,9 @@ private:
     std::snprintf(number, sizeof number, " in %.2f s", progress.seconds());
     if (done > firstStep)
       text += number + (" (" + countText(progress.rate())) + " rows/s)";
-    if (!options.checkpoint.empty())
+    if (lost)
+      text += "; nothing was saved";
+    else if (!options.checkpoint.empty())
       text += "; saved to " + options.checkpoint +
               (stopped ? ", go on with --resume" : "");
     else if (stopped)
