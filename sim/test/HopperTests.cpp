@@ -255,6 +255,128 @@ TEST(Hopper, TensorMapArgumentsAreChecked) {
   EXPECT_STREQ(gpu.reports()[0].kind, "bad-operand");
 }
 
+// Shared memory to global by a bulk reduction, to a tensor by a tensor copy and
+// a tensor reduction, to shared memory; clusters of one block.
+TEST(Hopper, ReductionsStoresAndClusters) {
+  const char *ptx = R"(
+.version 8.0
+.target sm_90a
+.address_size 64
+.shared .align 128 .b8 s[1024];
+.shared .align 8 .b64 bar;
+.visible .entry k(.param .align 64 .b8 map[128], .param .align 64 .b8 sums[128],
+                  .param .u64 out)
+{
+.reg .pred p, q; .reg .b32 %t, %s, %b, %x, %r, %v; .reg .b64 %o, %m, %n, %g;
+mov.u32 %t, %tid.x; mov.u32 %b, bar; ld.param.u64 %o, [out];
+mov.b64 %m, map; cvta.param.u64 %m, %m; mov.b64 %n, sums; cvta.param.u64 %n, %n;
+prefetch.tensormap [%m];
+mov.u32 %s, s; mad.lo.u32 %s, %t, 4, %s;
+add.u32 %x, %t, 100; st.shared.u32 [%s], %x; mov.u32 %s, s;
+setp.ne.u32 p, %t, 0;
+@!p mbarrier.init.shared.b64 [%b], 1;
+fence.proxy.async;
+barrier.cluster.arrive.release.aligned;
+barrier.cluster.wait.acquire.aligned;
+@p bra REST;
+cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%o], [%s], 128;
+cp.reduce.async.bulk.global.shared::cta.bulk_group.max.u32 [%o+128], [%s], 128;
+cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%m, {4, 1}], [%s];
+cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%n, {4, 1}], [%s];
+cp.async.bulk.commit_group;
+mbarrier.arrive.expect_tx.shared.b64 _, [%b], 128;
+add.u32 %x, %s, 512;
+cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%x], [%s], 128, [%b];
+cp.async.bulk.wait_group 0;
+REST:
+bar.warp.sync -1;
+WAIT:
+mbarrier.try_wait.parity.shared::cta.b64 q, [%b], 0, 1000;
+@!q bra WAIT;
+mapa.shared::cluster.u32 %r, %s, 0;
+mad.lo.u32 %r, %t, 4, %r;
+ld.shared.u32 %v, [%r+512];
+mul.wide.u32 %g, %t, 4; add.s64 %g, %g, %o;
+st.global.u32 [%g+256], %v;
+ret;
+}
+)";
+  underAllSchedules([&](Gpu &gpu) {
+    ASSERT_EQ(gpu.load(ptx), CUDA_SUCCESS) << gpu.log();
+    std::vector<u32> start(96, 7);
+    start[33] = 1000;
+    std::vector<u32> tensor(12 * 6, 5);
+    CUdeviceptr O = gpu.upload(start), T = gpu.upload(tensor),
+                S = gpu.upload(tensor);
+    CUtensorMap map, sums;
+    ASSERT_EQ(
+        encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT32, T, {12, 6}, {48}, {8, 4}),
+        CUDA_SUCCESS);
+    ASSERT_EQ(
+        encode(sums, CU_TENSOR_MAP_DATA_TYPE_UINT32, S, {12, 6}, {48}, {8, 4}),
+        CUDA_SUCCESS);
+    ASSERT_EQ(gpu.launch("k", 1, 32, 0, map, sums, O), CUDA_SUCCESS)
+        << gpu.reports()[0].text;
+    auto out = gpu.download<u32>(O, 96);
+    for (u32 i = 0; i < 32; ++i) {
+      ASSERT_EQ(out[i], 7 + 100 + i);
+      ASSERT_EQ(out[32 + i], i == 1 ? 1000 : 100 + i);
+      ASSERT_EQ(out[64 + i], 100 + i);
+    }
+    auto t = gpu.download<u32>(T, 72), sum = gpu.download<u32>(S, 72);
+    for (u32 y = 0; y < 6; ++y)
+      for (u32 x = 0; x < 12; ++x) {
+        bool in = x >= 4 && y >= 1 && y < 5;
+        u32 v = in ? 100 + (y - 1) * 8 + (x - 4) : 0;
+        ASSERT_EQ(t[y * 12 + x], in ? v : 5);
+        ASSERT_EQ(sum[y * 12 + x], 5 + v);
+      }
+  });
+}
+
+TEST(Hopper, WhatIsNotAllowedIsSaid) {
+  auto refused = [](const std::string &body, const char *word) {
+    Gpu gpu;
+    std::string ptx = ".version 8.0\n.target sm_90a\n.address_size 64\n.shared "
+                      ".align 128 .b8 s[1024];\n.visible .entry k(.param .u64 "
+                      "p)\n{\n.reg .b64 %p; .reg .b32 %s, %x; .reg .f32 "
+                      "%f<4>; .reg .pred q;\nld.param.u64 %p, [p]; mov.u32 "
+                      "%s, s;\n" +
+                      body + "\nret;\n}\n";
+    CUdeviceptr P = gpu.alloc(1024);
+    std::string text;
+    if (gpu.load(ptx) != CUDA_SUCCESS)
+      text = gpu.log();
+    else if (gpu.launch("k", 1, 32, 0, P) != CUDA_SUCCESS)
+      text = gpu.reports()[0].text;
+    EXPECT_NE(text.find(word), std::string::npos) << body << "\n" << text;
+  };
+  refused("setmaxnreg.dec.sync.aligned.u32 20;", "multiple of 8 from 24");
+  refused("cp.async.bulk.global.shared::cta.bulk_group [%p], [%s], 20;",
+          "multiple of 16");
+  refused("cp.async.bulk.global.shared::cta.bulk_group [%p], [%s+8], 16;",
+          "not a multiple of 16");
+  refused("cp.async.bulk.global.shared::cta.bulk_group [%p+1020], [%s], 16;",
+          "multiple of 16");
+  refused("cp.async.bulk.global.shared::cta.bulk_group [%p+1024], [%s], 16;",
+          "behind the end of an allocation");
+  refused("mapa.shared::cluster.u32 %x, %s, 1;", "a cluster has one block");
+  refused("barrier.cluster.wait;", "without an arrival");
+  refused("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, "
+          "%f3}, %p, %p, 1, 1, 1, 0, 0;",
+          "warpgroup");
+  refused("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, "
+          "%f2}, %p, %p, 1, 1, 1, 0, 0;",
+          "4 registers of results");
+  refused("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, "
+          "%f3}, %p, %p, 1, 2, 1, 0, 0;",
+          "must be 1 or -1");
+  refused("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx"
+          "::bytes [%s], [%p, {%x, %x, %x}], [%s];",
+          "2 coordinates, not 3");
+  refused("fence.proxy.magic;", "unknown instruction");
+}
+
 // ---- wgmma -----------------------------------------------------------------
 
 struct Wgmma {

@@ -143,6 +143,81 @@ TEST(Layers, MatrixProductsOfEveryKind) {
   });
 }
 
+TEST(Layers, WmmaOfEveryKind) {
+  underAllSchedules([](Gpu &gpu) {
+    gpu.loadFile("wmmakinds.ptx");
+    const int K = 32;
+    Random g(38);
+    for (const char *kernel :
+         {"wmmaBf16", "wmmaTf32", "wmmaSigned", "wmmaUnsigned", "wmmaHalf"}) {
+      SCOPED_TRACE(kernel);
+      const bool isUnsigned = std::string(kernel) == "wmmaUnsigned";
+      // a[k][m] and b[k][n]: A lies by columns, B by rows.
+      std::vector<int> a(16 * K), b(16 * K), want(256);
+      for (auto *m : {&a, &b})
+        for (int &v : *m)
+          v = isUnsigned ? 200 + (int)(g.next() % 50) : (int)(g.next() % 7) - 3;
+      for (int i = 0; i < 16; ++i)
+        for (int j = 0; j < 16; ++j)
+          for (int k = 0; k < K; ++k)
+            want[i * 16 + j] += a[k * 16 + i] * b[k * 16 + j];
+      auto upload = [&](const std::vector<int> &m) {
+        switch (kernel[4]) {
+        case 'B': {
+          std::vector<u16> v;
+          for (int e : m) {
+            float f = (float)e;
+            unsigned bits;
+            memcpy(&bits, &f, 4);
+            v.push_back((u16)(bits >> 16));
+          }
+          return gpu.upload(v);
+        }
+        case 'T':
+          return gpu.upload(std::vector<float>(m.begin(), m.end()));
+        case 'H': {
+          std::vector<u16> v;
+          for (int e : m)
+            v.push_back(halfOf(e));
+          return gpu.upload(v);
+        }
+        default:
+          return gpu.upload(std::vector<unsigned char>(m.begin(), m.end()));
+        }
+      };
+      CUdeviceptr A = upload(a), B = upload(b), C = gpu.alloc(1024);
+      ASSERT_EQ(gpu.launch(kernel, 1, 32, 0, A, B, C, K), CUDA_SUCCESS);
+      for (int i = 0; i < 256; ++i) {
+        double got = kernel[4] == 'H' ? valueOf(gpu.download<u16>(C, 256)[i])
+                     : kernel[4] == 'S' || isUnsigned
+                         ? gpu.download<int>(C, 256)[i]
+                         : gpu.download<float>(C, 256)[i];
+        ASSERT_EQ(got, want[i]) << i;
+      }
+    }
+  });
+}
+
+TEST(Layers, CopiesThatArrive) {
+  underAllSchedules([](Gpu &gpu) {
+    gpu.loadFile("copyarrive.ptx");
+    const int rounds = 5;
+    std::vector<int> x(512 * rounds), want(128);
+    for (size_t i = 0; i < x.size(); ++i)
+      x[i] = (int)(i * 31 % 1009);
+    for (int t = 0; t < 128; ++t)
+      for (int r = 0; r < rounds; ++r)
+        for (int i = 0; i < 4; ++i)
+          want[t] += x[r * 512 + (t * 4 + i) * 7 % 512];
+    CUdeviceptr X = gpu.upload(x), Y = gpu.alloc(512);
+    for (const char *kernel : {"copyArriveNoinc", "copyArriveCounted"}) {
+      ASSERT_EQ(gpu.launch(kernel, 1, 128, 0, X, Y, rounds), CUDA_SUCCESS)
+          << gpu.reports()[0].text;
+      EXPECT_EQ(gpu.download<int>(Y, 128), want) << kernel;
+    }
+  });
+}
+
 TEST(Layers, Attention) {
   underAllSchedules([](Gpu &gpu) {
     gpu.loadFile("attention.ptx");

@@ -78,8 +78,11 @@ void Clocks::release(const Warp &w, View &into) {
   own[w.id] = next();
 }
 
-void Clocks::acquire(const Warp &w, const View &from) {
+void Clocks::acquire(Warp &w, const View &from) {
   views[w.id].join(from);
+  // What the warp's own lanes had released is ordered for all of them.
+  if (w.id < from.seen.size())
+    w.syncStamp = std::max(w.syncStamp, from.seen[w.id] + 1);
 }
 
 void Clocks::meet(const std::vector<Warp *> &waiting, View &arrived) {

@@ -49,7 +49,7 @@ public:
   void warpSync(Warp &w);
   /// What `w` has done so far, and seen, enters `into`.
   void release(const Warp &w, View &into);
-  void acquire(const Warp &w, const View &from);
+  void acquire(Warp &w, const View &from);
   /// All of `waiting` have met at a barrier, after what entered `arrived`.
   void meet(const std::vector<Warp *> &waiting, View &arrived);
   void proxyFence(const Warp &w);
