@@ -250,12 +250,60 @@ void Lexer::lexBadCharacter(const char *start) {
   if (uint8_t(*start) >= 0x80)
     d.note("names are ASCII letters, digits and `_`; other characters stand "
            "in comments only");
-  else if (*start == '&' || *start == '|' || *start == '!')
-    d.note("the logical operators are `and`, `or` and `not`");
-  else if (*start == '^')
-    d.note("the power operator is `**`");
-  else if (*start == '#')
-    d.note("comments begin with `//`");
+}
+
+/// Operators and comments as other languages write them: reported, and read as
+/// what they mean. Nothing for a comment, which is skipped, and for characters
+/// that mean nothing.
+std::optional<Token> Lexer::lexForeign(const char *start) {
+  char c = *start;
+  Tok kind;
+  StringRef ours, note = "the logical operators are `and`, `or` and `not`";
+  switch (c) {
+  case '&':
+    kind = Tok::KwAnd;
+    ours = "and";
+    break;
+  case '|':
+    kind = Tok::KwOr;
+    ours = "or";
+    break;
+  case '!':
+    kind = Tok::KwNot;
+    ours = "not ";
+    break;
+  case '^':
+    kind = Tok::StarStar;
+    ours = "**";
+    note = "the power operator is `**`";
+    break;
+  case '#':
+    // One blank between code and comment is not enough.
+    kind = Tok::Eof;
+    ours = start - begin >= 2 && start[-1] == ' ' && !sawNewline &&
+                   start[-2] != ' ' && canEndValue(previous)
+               ? " //"
+               : "//";
+    note = "comments begin with `//`";
+    break;
+  default:
+    return std::nullopt;
+  }
+  pos = start + 1;
+  if ((c == '&' || c == '|') && pos != end && *pos == c)
+    ++pos;
+  lastError = loc(start);
+  if (++numBadCharacters <= 50)
+    diags.report(Diag::BadCharacter, {loc(start), loc(pos)})
+            .note(note)
+            .fix({loc(start), loc(pos)}, ours, "write")
+        << ("`" + StringRef(start, pos - start) + "`");
+  if (c == '#') {
+    while (pos != end && *pos != '\n' && *pos != '\r')
+      ++pos;
+    return std::nullopt;
+  }
+  return make(kind, start);
 }
 
 Token Lexer::next() {
@@ -332,6 +380,9 @@ Token Lexer::next() {
     default:
       break;
     }
-    lexBadCharacter(start);
+    if (std::optional<Token> token = lexForeign(start))
+      return *token;
+    if (*start != '#')
+      lexBadCharacter(start);
   }
 }

@@ -352,6 +352,8 @@ Expr *Parser::parseList() {
     items.push_back(item);
     if (!accept(Tok::Comma))
       break;
+    if (danglingComma(Tok::RBracket, "an expression"))
+      break;
   }
   expectClose(Tok::RBracket, open);
   --bracketDepth;
@@ -390,6 +392,8 @@ Expr *Parser::parseCall(Expr *callee) {
     args.push_back(arg);
     if (!accept(Tok::Comma))
       break;
+    if (danglingComma(Tok::RParen, "an argument"))
+      break;
   }
   expectClose(Tok::RParen, open);
   --bracketDepth;
@@ -421,6 +425,8 @@ Expr *Parser::parseIndex(Expr *base) {
     item.range = rangeFrom(begin);
     items.push_back(item);
     if (!accept(Tok::Comma))
+      break;
+    if (danglingComma(Tok::RBracket, "an index"))
       break;
   }
   if (items.empty() && at(Tok::RBracket))

@@ -205,6 +205,17 @@ Stmt *Parser::parseStmt() {
     return context.make<AssertStmt>(rangeFrom(begin), cond, text);
   }
   case Tok::Ident: {
+    if (peek().text == "return" && !peek(1).afterNewline &&
+        peek(1).kind != Tok::RBrace && peek(1).kind != Tok::Eof) {
+      error(Diag::Expected, peek().range)
+              .note("the last expression of a body is its value")
+              .fix({peek().range.begin, peek(1).range.begin}, "",
+                   "leave `return` out")
+          << "an expression" << "`return`";
+      silent = false;
+      consume();
+      return parseExprStmt();
+    }
     bool nameFollows = peek(1).kind == Tok::Ident && !peek(1).afterNewline;
     if (nameFollows && peek().text == "apply")
       return parseApply();

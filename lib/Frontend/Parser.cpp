@@ -107,11 +107,92 @@ bool Parser::expectClose(Tok kind, SourceRange open) {
   if (accept(kind))
     return true;
   bool newline = peek().afterNewline && peek().kind != Tok::Eof;
-  error(Diag::Unclosed, missingRange()).label(open, "opened here")
-      << describe(kind)
-      << (newline ? describeCurrent() + " on the next line"
-                  : describeCurrent());
+  std::string found =
+      newline ? describeCurrent() + " on the next line" : describeCurrent();
+  SourceRange place = missingRange();
+  SourceRange hole{previousEnd, previousEnd};
+  std::string closer = kind == Tok::RParen     ? ")"
+                       : kind == Tok::RBracket ? "]"
+                                               : " }";
+  // The indentation tells which brace it is.
+  if (kind == Tok::RBrace && findMissingBrace(open, place)) {
+    found = "a line that stands further left";
+    hole = place;
+    LineColumn at = sources.getLineColumn(open.begin);
+    StringRef line = sources.getLine(file, at.line);
+    closer =
+        "\n" + line.take_while([](char c) { return c == ' '; }).str() + "}";
+  }
+  error(Diag::Unclosed, place)
+          .label(open, "opened here")
+          .fix(hole, closer, "close it")
+      << describe(kind) << found;
   return false;
+}
+
+/// Where a `}` is missing by the indentation of the text, and the brace that it
+/// closes: before the first line in a block, deeper than the line of its `{`
+/// until then, that is not deeper, and before a `}` that stands further left
+/// than the line of its `{`.
+bool Parser::findMissingBrace(SourceRange &open, SourceRange &place) {
+  struct Open {
+    Tok kind;
+    SourceRange range;
+    unsigned indent;
+    bool isDeeper = false, isFirst = true;
+  };
+  DiagnosticEngine ignored(sources);
+  llvm::BumpPtrAllocator arena;
+  Lexer again(sources, file, ignored, arena);
+  SmallVector<Open, 16> stack;
+  SourceLoc end;
+  unsigned indent = 0;
+  for (Token token = again.next(); token.kind != Tok::Eof;
+       token = again.next()) {
+    bool inBlock = stack.empty() || stack.back().kind == Tok::LBrace;
+    if (token.afterNewline && inBlock) {
+      indent = sources.getLineColumn(token.range.begin).column - 1;
+      if (!stack.empty()) {
+        Open &top = stack.back();
+        bool closes = token.kind == Tok::RBrace;
+        if (top.isFirst)
+          top.isDeeper = indent > top.indent;
+        top.isFirst = false;
+        if (top.isDeeper &&
+            (closes ? indent < top.indent : indent <= top.indent)) {
+          open = top.range;
+          place = {end, end};
+          return true;
+        }
+      }
+    }
+    end = token.range.end;
+    switch (token.kind) {
+    case Tok::LBrace:
+    case Tok::LParen:
+    case Tok::LBracket:
+      stack.push_back({token.kind, token.range, indent});
+      break;
+    case Tok::RBrace:
+    case Tok::RParen:
+    case Tok::RBracket:
+      if (!stack.empty())
+        stack.pop_back();
+      break;
+    default:
+      break;
+    }
+  }
+  return false;
+}
+
+/// After the comma of a list: the closing bracket on the same line means that
+/// an item is missing.
+bool Parser::danglingComma(Tok closer, StringRef what) {
+  if (!at(closer) || peek().afterNewline)
+    return false;
+  errorExpected(what);
+  return true;
 }
 
 Ident Parser::expectName(StringRef what) {
@@ -120,7 +201,7 @@ Ident Parser::expectName(StringRef what) {
     return {token.text, token.range};
   }
   if (peek().kind > Tok::String && !peek().text.empty() &&
-      (llvm::isAlpha(peek().text[0]))) {
+      llvm::isAlpha(peek().text[0]) && !peek().afterNewline) {
     error(Diag::Expected, peek().range)
             .note("`" + peek().text + "` is a word of the language")
         << what << describeCurrent();
@@ -283,7 +364,11 @@ TypeExpr *Parser::parseType() {
       shape.push_back(item);
       if (!accept(Tok::Comma))
         break;
+      if (danglingComma(Tok::RBracket, "a size"))
+        break;
     }
+    if (shape.empty() && at(Tok::RBracket))
+      errorExpected("a size");
     expectClose(Tok::RBracket, open);
     --bracketDepth;
     type->shape = context.copy(ArrayRef<ShapeItem>(shape));
@@ -354,6 +439,16 @@ void Parser::parseDecl(DeclList &out, StringRef where) {
     if (atWord("step")) {
       consume();
       out.push_back(parseFn(FnKind::Step));
+      break;
+    }
+    if (peek(1).kind == Tok::Ident && (atWord("def") || atWord("func") ||
+                                       atWord("function") || atWord("fun"))) {
+      error(Diag::UnexpectedDecl, peek().range)
+              .fix(peek().range, "fn", "a function begins with `fn`")
+          << describeCurrent() << where;
+      silent = false;
+      consume();
+      out.push_back(parseFn(FnKind::Plain));
       break;
     }
     if (at(Tok::RBrace)) {
@@ -564,6 +659,8 @@ ArrayRef<ParamDecl> Parser::parseParams() {
     params.push_back(param);
     if (!accept(Tok::Comma))
       break;
+    if (danglingComma(Tok::RParen, "a parameter"))
+      break;
   }
   expectClose(Tok::RParen, open);
   --bracketDepth;
@@ -588,6 +685,8 @@ void Parser::parseResult(FnDecl *fn) {
       results.push_back(result);
       if (!accept(Tok::Comma))
         break;
+      if (danglingComma(Tok::RParen, "a type"))
+        break;
     }
     expectClose(Tok::RParen, open);
     --bracketDepth;
@@ -606,6 +705,8 @@ ArrayRef<Ident> Parser::parseNameList(StringRef what) {
   while (!at(Tok::RParen) && !at(Tok::Eof)) {
     names.push_back(expectName(what));
     if (!accept(Tok::Comma))
+      break;
+    if (danglingComma(Tok::RParen, what))
       break;
   }
   expectClose(Tok::RParen, open);

@@ -48,6 +48,8 @@ private:
   SourceRange missingRange();
   bool expect(Tok kind);
   bool expectClose(Tok kind, SourceRange open);
+  bool danglingComma(Tok closer, llvm::StringRef what);
+  bool findMissingBrace(SourceRange &open, SourceRange &place);
   ast::Ident expectName(llvm::StringRef what);
   void abortParsing();
   void skipStatement();

@@ -7,6 +7,8 @@
 
 #include "tdsl/Reference/Evaluator.h"
 
+#include <cstring>
+
 using namespace mlir;
 using namespace tdsl;
 using namespace tdsl::reference;
@@ -79,7 +81,12 @@ ProgramState::call(llvm::StringRef entry,
       return llvm::createStringError(
           "entry '" + entry + "' needs the input '" +
           (name ? name.getValue() : llvm::StringRef("?")) + "'");
-    arguments.push_back(known->convertedTo(*kind).reshapedTo(type.getShape()));
+    // The number is the value of every element.
+    Tensor one = known->convertedTo(*kind);
+    Tensor all(*kind, type.getShape());
+    for (size_t at = 0; at < all.numBytes(); at += one.numBytes())
+      std::memcpy(all.data() + at, one.data(), one.numBytes());
+    arguments.push_back(std::move(all));
   }
   if (taken != inputs.size())
     for (const auto &[name, value] : inputs) {

@@ -9,11 +9,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tdsl/Dialect/TDS/CheckAttribute.h"
 #include "tdsl/Dialect/TDS/TDSOps.h"
 #include "tdsl/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace tdsl {
@@ -278,6 +280,35 @@ static Value getOldValue(func::FuncOp entry, FlatSymbolRefAttr variable,
   return entry.getArgument(position);
 }
 
+/// Turns the results that must be true into flags, and takes them away.
+static void takeChecks(func::FuncOp entry, SmallVectorImpl<GenericOp> &flags,
+                       SmallVectorImpl<FlagText> &texts) {
+  Operation *terminator = entry.getBody().front().getTerminator();
+  OpBuilder builder(terminator);
+  auto type = RankedTensorType::get({}, builder.getI32Type());
+  llvm::BitVector checks(entry.getNumResults());
+  for (unsigned i = 0; i < entry.getNumResults(); ++i) {
+    auto check = entry.getResultAttrOfType<DictionaryAttr>(i, attr::kCheck);
+    if (!check)
+      continue;
+    checks.set(i);
+    Value holds = terminator->getOperand(i);
+    flags.push_back(GenericOp::create(
+        builder, entry.getLoc(), type, {}, std::nullopt,
+        [&](OpBuilder &inner, Location loc, ValueRange) -> Value {
+          Value value = ReadOp::create(inner, loc, holds, ValueRange());
+          Value failed = NotOp::create(inner, loc, value.getType(), value);
+          return CastOp::create(inner, loc, inner.getI32Type(), failed);
+        }));
+    texts.push_back({check.getAs<StringAttr>("text").str(),
+                     check.getAs<StringAttr>("source").str()});
+  }
+  if (checks.none())
+    return;
+  terminator->eraseOperands(checks);
+  (void)entry.eraseResults(checks);
+}
+
 void GuardGathersPass::guardEntry(func::FuncOp entry) {
   SmallVector<GenericOp> flags;
   llvm::SmallVector<FlagText> texts;
@@ -294,6 +325,7 @@ void GuardGathersPass::guardEntry(func::FuncOp entry) {
     if (flags.size() > texts.size())
       texts.push_back(describe(read, axes));
   }
+  takeChecks(entry, flags, texts);
   if (flags.empty())
     return;
 

@@ -40,9 +40,7 @@ static std::error_code writeAll(llvm::raw_fd_ostream &os, StringRef bytes) {
   return error;
 }
 
-/// Writes `bytes` to the file, completely or not at all. What is no file, as a
-/// pipe or a device, is written in place and not replaced.
-static ExitCode writeOutput(StringRef path, StringRef bytes) {
+ExitCode tdslc::writeOutput(StringRef path, StringRef bytes) {
   std::error_code error;
   llvm::sys::fs::file_status status;
   if (path.empty() || path == "-") {
@@ -113,8 +111,14 @@ ExitCode tdslc::runFrontend(const Options &options, Program &program) {
   }
   tdsl::FrontendOptions frontend;
   frontend.defines = options.defines;
+  frontend.checked = options.checked;
   auto result = tdsl::compile(sources, file, frontend, diagnostics);
   report();
+  // The program is all of its files; standard modules come with tdslc.
+  for (tdsl::SourceManager::FileId id = file + 1; id < sources.getNumFiles();
+       ++id)
+    if (!sources.getName(id).starts_with("<"))
+      program.text += "\n" + sources.getText(id).str();
   if (diagnostics.hasErrors() || !result->program)
     return ProgramWrong;
   program.module =

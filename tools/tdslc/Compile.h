@@ -30,6 +30,17 @@ ExitCode compile(const Options &options);
 /// `tdslc check model.tds`.
 ExitCode check(const Options &options);
 
+/// `tdslc fmt [--check] files`.
+ExitCode format(const Options &options);
+
+/// `tdslc doc model.tds`, `tdslc doc nn`.
+ExitCode document(const Options &options);
+
+/// Writes `bytes` to the file, completely or not at all. What is no file, as a
+/// pipe or a device, is written in place and not replaced; "" and "-" are
+/// standard output.
+ExitCode writeOutput(llvm::StringRef path, llvm::StringRef bytes);
+
 /// Reads, parses, checks and emits the program. On an error it is printed and
 /// the result is ProgramWrong.
 ExitCode runFrontend(const Options &options, Program &program);

@@ -196,7 +196,8 @@ static void emitEntry(const Method &method, raw_ostream &os) {
      << method.resultType << " " << method.name << "(";
   // Only trailing parameters can have defaults in C++.
   size_t firstDefault = inputs.size();
-  while (firstDefault > 0 && inputs[firstDefault - 1].defaultValue)
+  while (firstDefault > 0 && inputs[firstDefault - 1].defaultValue &&
+         isPlain(inputs[firstDefault - 1]))
     --firstDefault;
   for (auto [i, port] : llvm::enumerate(inputs)) {
     StringRef type = getCppType(port.type.getElementType());

@@ -26,6 +26,27 @@ static cl::OptionCategory otherCategory("Other");
 static cl::SubCommand checkCommand("check",
                                    "check a program without compiling it");
 
+static cl::SubCommand fmtCommand("fmt",
+                                 "write programs in their standard form");
+static cl::SubCommand
+    docCommand("doc", "print a page about what a program or a standard module "
+                      "declares");
+
+static cl::list<std::string> files(cl::Positional, cl::desc("<files>"),
+                                   cl::sub(fmtCommand),
+                                   cl::cat(outputCategory));
+static cl::opt<bool>
+    onlyCheck("check", cl::sub(fmtCommand), cl::cat(outputCategory),
+              cl::desc("change nothing; name the files that would change and "
+                       "end with exit code 1 if there are any"));
+static cl::opt<std::string> docInput(cl::Positional,
+                                     cl::desc("<model.tds, nn, optim, init>"),
+                                     cl::sub(docCommand),
+                                     cl::cat(outputCategory));
+static cl::opt<std::string>
+    docOutput("o", cl::value_desc("file"), cl::sub(docCommand),
+              cl::cat(outputCategory),
+              cl::desc("file for the page (default: standard output)"));
 static cl::opt<std::string> input(cl::Positional, cl::desc("<model.tds>"),
                                   cl::sub(cl::SubCommand::getTopLevel()),
                                   cl::sub(checkCommand),
@@ -68,6 +89,10 @@ static cl::opt<bool> unchecked(
     "unchecked", cl::cat(codeCategory),
     cl::desc(
         "do not check that gathers stay in range (they read 0 all the same)"));
+static cl::opt<bool> checked(
+    "checked", cl::cat(codeCategory),
+    cl::desc("test every `assert` that is not known at compile time when the "
+             "program runs"));
 static cl::opt<std::string> explainCode(
     "explain", cl::value_desc("code"), cl::cat(otherCategory),
     cl::desc("print the catalogue entry of an error code, as in E0401"));
@@ -116,7 +141,8 @@ static void refuseIdle(const cl::Option &option, bool isUsed,
 
 tdslc::Options tdslc::parseOptions(int argc, char **argv) {
   // LLVM registers hundreds of options of its own; users see only ours.
-  for (auto *sub : {&cl::SubCommand::getTopLevel(), &checkCommand})
+  for (auto *sub : {&cl::SubCommand::getTopLevel(), &checkCommand, &fmtCommand,
+                    &docCommand})
     cl::HideUnrelatedOptions({&outputCategory, &programCategory,
                               &targetCategory, &codeCategory, &otherCategory},
                              *sub);
@@ -139,12 +165,31 @@ tdslc::Options tdslc::parseOptions(int argc, char **argv) {
   options.cpu = cpu;
   options.targets.assign(targets.begin(), targets.end());
   options.unchecked = unchecked;
+  options.checked = checked;
+  if (checked && unchecked)
+    usage("--checked and --unchecked exclude each other");
   options.time = timePasses;
   options.saveTemps = saveTemps;
   options.checkGrad = grad;
   options.verbose = verbose;
   if (checkCommand)
     options.command = Command::Check;
+  if (fmtCommand) {
+    options.command = Command::Format;
+    options.files.assign(files.begin(), files.end());
+    options.onlyCheck = onlyCheck;
+    if (files.empty())
+      usage("which files? Give .tds files, or - for standard input");
+    return options;
+  }
+  if (docCommand) {
+    options.command = Command::Document;
+    options.input = docInput;
+    options.output = docOutput;
+    if (options.input.empty())
+      usage("about what? Give a .tds file or the name of a standard module");
+    return options;
+  }
   if (!explainCode.empty()) {
     options.command = Command::Explain;
     options.explainCode = explainCode;

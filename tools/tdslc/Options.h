@@ -25,7 +25,7 @@ enum ExitCode : int {
   Internal = 3,     ///< a fault of tdslc; a reproducer was written
 };
 
-enum class Command { Compile, Check, Explain };
+enum class Command { Compile, Check, Explain, Format, Document };
 
 /// The command line, parsed. There is no other place where options live.
 struct Options {
@@ -34,12 +34,15 @@ struct Options {
   std::string output;
   std::string emit;                       ///< empty: an artefact
   std::string explainCode;                ///< for Command::Explain
+  std::vector<std::string> files;         ///< for Command::Format
+  bool onlyCheck = false;                 ///< for Command::Format
   std::map<std::string, int64_t> defines; ///< -D name=value
   std::vector<std::string> targets;       ///< --targets, in order
   std::string arch = "sm_80";
   std::string cpu = "x86-64-v3";
   bool fusion = true;
   bool unchecked = false;
+  bool checked = false;
   bool time = false;
   bool saveTemps = false;
   bool jsonDiagnostics = false;

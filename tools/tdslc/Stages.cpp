@@ -110,6 +110,7 @@ static std::string getProgramHash(const Program &program,
     all += "-D " + name + "=" + std::to_string(value) + "\n";
   all += options.fusion ? "" : "--fusion=off\n";
   all += options.unchecked ? "--unchecked\n" : "";
+  all += options.checked ? "--checked\n" : "";
   return getSHA256(all);
 }
 

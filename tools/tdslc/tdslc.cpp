@@ -36,5 +36,9 @@ int main(int argc, char **argv) {
     return check(options);
   case Command::Explain:
     return explain(options);
+  case Command::Format:
+    return format(options);
+  case Command::Document:
+    return document(options);
   }
 }

@@ -7,6 +7,7 @@
 #include "tdsl/Frontend/Diagnostics.h"
 #include "tdsl/Frontend/Token.h"
 #include "llvm/Support/Allocator.h"
+#include <optional>
 
 namespace tdsl {
 
@@ -33,6 +34,7 @@ private:
   Token lexNumber(const char *start);
   Token lexString(const char *start);
   void lexBadCharacter(const char *start);
+  std::optional<Token> lexForeign(const char *start);
 
   const SourceManager &sources;
   SourceManager::FileId file;

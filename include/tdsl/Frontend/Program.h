@@ -75,6 +75,7 @@ std::string toString(llvm::ArrayRef<Axis> axes);
 enum class Op : uint8_t {
   Argument, // `number` of the function
   Constant, // `value`, in every element
+  Literal,  // `elements` in row-major order
   // Elementwise, also in bodies.
   Neg,
   Abs,
@@ -195,6 +196,7 @@ struct Node {
   int64_t number = 0;
   llvm::ArrayRef<int64_t> numbers;
   const Scalar *value = nullptr; // Constant; the guard of a Read
+  llvm::ArrayRef<const Scalar *> elements;
   Body *body = nullptr;
   Function *callee = nullptr;
   /// The name that a `let` gave it, for IR locations.
@@ -242,6 +244,13 @@ struct VariableUse {
   Value value; // read: the argument; write: the last value
 };
 
+/// An `assert` that is not known at compile time: `value` is a bool.
+struct Check {
+  Value value;
+  std::string text;
+  SourceRange range;
+};
+
 enum class FunctionKind : uint8_t { Private, Export, Step, Init };
 
 struct Function {
@@ -253,6 +262,8 @@ struct Function {
   std::vector<VariableUse> reads;
   std::vector<VariableUse> writes;
   std::vector<Result> results;
+  /// What must hold when the function runs; results behind the writes.
+  std::vector<Check> checks;
   std::vector<Node *> nodes; // without arguments
   Function *vjp = nullptr;
 };

@@ -10,7 +10,7 @@
 include "mlir/Pass/PassBase.td"
 
 def GuardGathersPass : Pass<"tds-guard-gathers", "::mlir::ModuleOp"> {
-  let summary = "Report gathers that read out of range";
+  let summary = "Report gathers that read out of range and assertions that fail";
   let description = [{
     A gather (a guarded `tds.read` with an index that comes from data) gives its guard where an index is out of range. This pass makes that
     visible: every gather of an entry that is not provably in range gets a flag, an `i32` that is 1 if any of its indices is out of range, computed
@@ -19,6 +19,9 @@ def GuardGathersPass : Pass<"tds-guard-gathers", "::mlir::ModuleOp"> {
     The flags become the last result of the entry, `tds.result = "tds.flags"`, and its attribute `tds.flags` says for each what it means and where
     in the source its gather is. In a step, every variable keeps its old value if any flag is set, so that a failed step changes nothing. Entries
     of kind `init` stay as they are. To leave the checks out (`--unchecked`), do not run the pass.
+
+    A result with `tds.check = {text, source}` is a rank-0 truth value that must hold (an `assert` of the source, under `--checked`). It becomes a
+    flag as well, and is no result any more.
 
     Run it when all derivatives are expanded and all calls inlined. Entries without such gathers stay as they are.
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tdsl/Dialect/TDS/TDSDialect.h"
+#include "tdsl/Dialect/TDS/CheckAttribute.h"
 #include "tdsl/Dialect/TDS/TDSOps.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -112,7 +113,8 @@ LogicalResult TDSDialect::verifyOperationAttribute(Operation *op,
   auto checkEach = [&](unsigned count, auto getAttr, StringRef what,
                        StringRef nameAttr) -> LogicalResult {
     for (unsigned i = 0; i < count; ++i)
-      if (!getAttr(i, attr::kVariable) && !getAttr(i, nameAttr))
+      if (!getAttr(i, attr::kVariable) && !getAttr(i, nameAttr) &&
+          !getAttr(i, attr::kCheck))
         return op->emitOpError() << what << " " << i << " of an entry needs '"
                                  << nameAttr << "' or 'tds.variable'";
     return success();
@@ -156,6 +158,16 @@ static LogicalResult verifyBoundaryAttribute(Operation *op,
   }
   if (name == attr::kDefault || name == attr::kDataAxis)
     return success();
+  if (name == attr::kCheck) {
+    auto check = dyn_cast<DictionaryAttr>(attribute.getValue());
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (what != "result" || !check || !check.getAs<StringAttr>("text") ||
+        !check.getAs<StringAttr>("source") || !tensor ||
+        tensor.getRank() != 0 || !tensor.getElementType().isInteger(1))
+      return op->emitOpError() << "attribute 'tds.check' must be {text, "
+                                  "source} of a result tensor<i1>";
+    return success();
+  }
   return op->emitOpError() << "unknown attribute '" << name << "'";
 }
 

@@ -3,6 +3,7 @@
 
 #include "Emitter.h"
 #include "mlir/IR/Verifier.h"
+#include "tdsl/Dialect/TDS/CheckAttribute.h"
 
 using namespace tdsl;
 using llvm::ArrayRef;
@@ -126,6 +127,8 @@ void Emitter::emitFunction(const typed::Function &function) {
     results.push_back(getType(result.value.type()));
   for (const typed::VariableUse &write : function.writes)
     results.push_back(getType(write.value.type()));
+  for (const typed::Check &check : function.checks)
+    results.push_back(getType(check.value.type()));
   mlir::Location loc = getLoc(function.range, {}, function.doc);
   auto func = mlir::func::FuncOp::create(
       builder, loc, function.name,
@@ -168,6 +171,8 @@ void Emitter::emitFunction(const typed::Function &function) {
       func.setResultAttr(
           n++, attr::kVariable,
           mlir::FlatSymbolRefAttr::get(builder.getContext(), write.name));
+    for (const typed::Check &check : function.checks)
+      func.setResultAttr(n++, attr::kCheck, getCheck(check));
   } else {
     func.setPrivate();
     if (function.vjp)
@@ -195,7 +200,23 @@ void Emitter::emitFunction(const typed::Function &function) {
     bindArgument(write.value.node);
     out.push_back(get(write.value));
   }
+  for (const typed::Check &check : function.checks) {
+    bindArgument(check.value.node);
+    out.push_back(get(check.value));
+  }
   mlir::func::ReturnOp::create(builder, loc, out);
+}
+
+/// What a failed check says, and where it stands.
+mlir::Attribute Emitter::getCheck(const typed::Check &check) {
+  LineColumn at = sources.getLineColumn(check.range.begin);
+  std::string source =
+      (at.file + ":" + llvm::Twine(at.line) + ":" + llvm::Twine(at.column))
+          .str();
+  return builder.getDictionaryAttr(
+      {builder.getNamedAttr("source", builder.getStringAttr(source)),
+       builder.getNamedAttr(
+           "text", builder.getStringAttr("assertion failed: " + check.text))});
 }
 
 /// Arguments are nodes that stand in no list; they are known by their number.
@@ -219,6 +240,15 @@ void Emitter::emit(const typed::Node *node) {
     return emitGradient(node);
   case Op::Generic:
     return set(node, emitGeneric(node));
+  case Op::Literal: {
+    SmallVector<mlir::Attribute> elements;
+    for (const typed::Scalar *element : node->elements)
+      elements.push_back(getNumber(*element));
+    auto type = llvm::cast<mlir::RankedTensorType>(getType(node->types[0]));
+    return set(node,
+               tds::ConstantOp::create(
+                   builder, loc, mlir::DenseElementsAttr::get(type, elements)));
+  }
   default:
     break;
   }

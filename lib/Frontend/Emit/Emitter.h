@@ -41,6 +41,7 @@ private:
   mlir::Type getElement(typed::Elem elem);
   mlir::Type getType(const typed::Type &type, bool scalar = false);
   mlir::TypedAttr getScalar(const typed::Scalar &scalar, mlir::Type type);
+  mlir::Attribute getCheck(const typed::Check &check);
   mlir::Attribute getNumber(const typed::Scalar &scalar);
   mlir::Location getLoc(SourceRange range, llvm::StringRef name = {},
                         llvm::StringRef doc = {});

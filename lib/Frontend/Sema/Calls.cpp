@@ -217,6 +217,8 @@ bool Checker::bindTensorArg(Frame &callee, const ast::ParamDecl &param, Val val,
               "the parameter `" + param.name.name + "` takes `" + word + "`");
       if (word == "float" || elem == Elem::Bool)
         d.fix(e->range, "f32(" + sources.getText(e->range) + ")", "convert it");
+      else if (word == "int")
+        d.fix(e->range, "i32(" + sources.getText(e->range) + ")", "convert it");
       return false;
     }
     callee.classes.push_back({word, elem});
@@ -263,9 +265,41 @@ bool Checker::bindFlexibleArg(Frame &callee, const ast::ParamDecl &param,
   if (isDefault)
     frame = &callee;
   Val val = isFlexible(e) ? elabFlexible(e, *wanted) : elab(e, *wanted);
-  bool good = !val.isError() && bindTensorArg(callee, param, val, e, arg);
+  bool good = !val.isError() &&
+              (!isDefault || fillDefault(param, e->range, val)) &&
+              bindTensorArg(callee, param, val, e, arg);
   frame = outer;
   return good;
+}
+
+/// A number as the default of a tensor is the value of each of its elements.
+/// The frame is that of the callee, where the sizes are bound.
+bool Checker::fillDefault(const ast::ParamDecl &param, Range range, Val &val) {
+  if (!param.type->hasShape || body)
+    return true;
+  Value value = materialise(val, range);
+  if (!value)
+    return false;
+  val = Val::makeTensor(value);
+  if (!value.type().isScalar())
+    return true;
+  for (const ast::ShapeItem &item : param.type->shape) {
+    StringRef name;
+    bool open =
+        item.kind == ast::ShapeItem::Infer ||
+        (item.kind == ast::ShapeItem::Pack && !frame->find(item.pack.name)) ||
+        (item.kind == ast::ShapeItem::Size && isInferredSize(item.size, name));
+    if (open) {
+      report(Diag::CannotInfer, item.range)
+          .label(range, "a number gives no size");
+      return false;
+    }
+  }
+  std::optional<Type> type = resolveType(param.type);
+  if (!type)
+    return false;
+  val = Val::makeTensor(makeBroadcast(value, type->axes, range));
+  return true;
 }
 
 bool Checker::bindArg(Frame &callee, const ast::FnDecl *fn, size_t i,

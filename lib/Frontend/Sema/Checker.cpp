@@ -66,61 +66,6 @@ static Builtin getBuiltin(StringRef name) {
       .Default(Builtin::None);
 }
 
-FileScope *Checker::makeScope(const ast::File &file, std::string name) {
-  auto owned = std::make_unique<FileScope>();
-  FileScope *scope = owned.get();
-  scope->file = file;
-  scope->name = name;
-  scopes[name] = std::move(owned);
-  for (const ast::Decl *decl : file.decls) {
-    if (!decl->name.isValid())
-      continue;
-    if (auto *use = dyn_cast<ast::UseDecl>(decl)) {
-      if (FileScope *module = loadModule(use->name.name, use->name.range))
-        scope->modules[use->name.name] = module;
-      continue;
-    }
-    if (auto *import = dyn_cast<ast::ImportDecl>(decl)) {
-      report(Diag::NotSupportedYet, import->range) << "`import`";
-      scope->modules[import->name.name] = nullptr;
-      continue;
-    }
-    auto [it, fresh] = scope->decls.try_emplace(decl->name.name, decl);
-    if (!fresh)
-      report(Diag::Redefined, decl->name.range)
-              .label(it->second->name.range, "first declared here")
-          << decl->name.name;
-    else if (decl->name.name == "_" || getElem(decl->name.name) ||
-             isClassWord(decl->name.name))
-      report(Diag::ReservedName, decl->name.range) << decl->name.name;
-  }
-  return scope;
-}
-
-FileScope *Checker::loadModule(StringRef name, Range range) {
-  auto it = scopes.find(name.str());
-  if (it != scopes.end())
-    return it->second.get();
-  StringRef text = getStandardModule(name);
-  if (text.empty()) {
-    llvm::SmallVector<StringRef, 8> names;
-    for (const StandardModule &module : getStandardModules())
-      names.push_back(module.name);
-    auto d = report(Diag::UnknownModule, range);
-    d << name;
-    StringRef nearest = findNearest(name, names);
-    if (!nearest.empty())
-      d.fix(range, nearest, "did you mean");
-    d.note("standard modules are " + llvm::join(names, ", "));
-    return nullptr;
-  }
-  SourceManager::FileId id = sources.addText(text, ("<" + name + ">").str());
-  ast::File file = parseFile(sources, id, context, diags);
-  FileScope *scope = makeScope(file, name.str());
-  resolveNames(*scope, diags);
-  return scope;
-}
-
 //===----------------------------------------------------------------------===//
 // Lookup
 //===----------------------------------------------------------------------===//
@@ -308,6 +253,9 @@ static const ast::Decl *findMember(llvm::ArrayRef<ast::Decl *> members,
 }
 
 void Checker::reportUnknownName(StringRef name, Range range) {
+  // The walk over all names has said it once.
+  if (unknownNames.contains(name))
+    return;
   llvm::SmallVector<StringRef, 64> names;
   collectNames(names);
   auto d = report(Diag::UnknownName, range);
@@ -322,11 +270,6 @@ void Checker::reportUnknownName(StringRef name, Range range) {
   StringRef nearest = findNearest(name, names);
   if (!nearest.empty())
     d.fix(range, nearest, "did you mean");
-  else if (frame->module || frame->scope) {
-    for (const StandardModule &module : getStandardModules())
-      if (module.name == name)
-        d.note("the standard module needs `use " + name + "`");
-  }
 }
 
 Val Checker::lookupMember(Val base, const ast::Ident &member,
@@ -459,6 +402,9 @@ std::optional<int64_t> Checker::getDim(const ast::DimDecl *decl,
 }
 
 Val Checker::getConst(const ast::ConstDecl *decl, const FileScope *scope) {
+  auto known = consts.find(decl);
+  if (known != consts.end())
+    return known->second;
   if (!constsInProgress.insert(decl).second) {
     report(Diag::CyclicDefinition, decl->name.range) << decl->name.name;
     return Val();
@@ -466,24 +412,61 @@ Val Checker::getConst(const ast::ConstDecl *decl, const FileScope *scope) {
   Frame inner;
   inner.scope = scope;
   Frame *outer = frame;
+  typed::Body *outerBody = body;
   frame = &inner;
-  std::optional<Elem> elem;
+  body = nullptr;
   Val val;
+  std::optional<Type> type;
+  std::optional<Elem> elem;
   bool good = true;
-  if (decl->type) {
-    if (decl->type->hasShape) {
-      report(Diag::NotSupportedYet, decl->type->range) << "a constant tensor";
-      good = false;
-    } else {
-      elem = resolveElem(decl->type);
-      good = elem.has_value();
-    }
+  if (decl->type && decl->type->hasShape) {
+    type = resolveType(decl->type);
+    good = type.has_value();
+    if (type)
+      elem = type->elem;
+  } else if (decl->type) {
+    elem = resolveElem(decl->type);
+    good = elem.has_value();
   }
-  if (good)
-    val = constantOf(decl->value, elem);
+  if (good) {
+    // Another constant may be a tensor.
+    bool isName = llvm::isa<ast::NameExpr, ast::MemberExpr>(decl->value);
+    auto *list = dyn_cast<ast::ListExpr>(decl->value);
+    if (list)
+      val = elabList(list, elem);
+    else if (isName)
+      val = resolve(decl->value);
+    if (isName ? !val.isError() && val.kind != Val::Literal : !list)
+      val = constantOf(decl->value, elem);
+  }
+  if (!val.isError() && decl->type &&
+      type.has_value() != (val.kind == Val::Literal)) {
+    if (type) {
+      // One number for every element.
+      Scalar scalar;
+      scalar.elem = type->elem;
+      scalar.integer = val.number;
+      const Scalar *one = val.kind == Val::Number ? val.scalar : keep(scalar);
+      val = Val();
+      val.kind = Val::Literal;
+      val.type = *type;
+      val.elements = copy(llvm::ArrayRef<const Scalar *>(one));
+    } else {
+      report(Diag::ConstantType, decl->value->range) << typed::getName(*elem);
+      val = Val();
+    }
+  } else if (val.kind == Val::Literal && type && !isSame(val.type, *type)) {
+    report(Diag::ConstantType, decl->value->range)
+            .here("this is " + toString(val.type))
+            .label(decl->type->range, "declared here")
+        << toString(*type);
+    val = Val();
+  }
   frame = outer;
+  body = outerBody;
   constsInProgress.erase(decl);
   val.origin = decl->name.range;
+  consts[decl] = val;
   return val;
 }
 
@@ -492,8 +475,18 @@ Val Checker::getConst(const ast::ConstDecl *decl, const FileScope *scope) {
 //===----------------------------------------------------------------------===//
 
 void Checker::run(const ast::File &main) {
-  mainScope = makeScope(main, "");
-  resolveNames(*mainScope, diags);
+  std::string path = sources.getName(main.id).str();
+  bool imports = llvm::any_of(main.decls, [](const ast::Decl *decl) {
+    return llvm::isa<ast::ImportDecl>(decl);
+  });
+  reading.push_back(
+      {imports ? options.readFile(path).identity : path, path, Range()});
+  mainScope = makeScope(main, "", path);
+  reading.pop_back();
+  resolveNames(*mainScope, diags, unknownNames);
+  // What an imported file lacks would be met again here.
+  if (diags.hasErrors() && importFailed)
+    return;
   for (auto &[name, value] : options.defines) {
     auto it = mainScope->decls.find(name);
     if (it != mainScope->decls.end() && llvm::isa<ast::DimDecl>(it->second))

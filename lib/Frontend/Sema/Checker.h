@@ -110,12 +110,17 @@ public:
   void run(const ast::File &main);
 
 private:
-  friend class Resolver;
+  static constexpr const char *selectArm = "an arm of an `if` by element";
   using Range = SourceRange;
 
   // Names (Checker.cpp).
-  FileScope *makeScope(const ast::File &file, std::string name);
+  FileScope *makeScope(const ast::File &file, std::string name,
+                       std::string path);
   FileScope *loadModule(llvm::StringRef name, Range range);
+  FileScope *loadImport(const ast::ImportDecl *import, const FileScope &from);
+  FileScope *readImport(const ast::ImportDecl *import, const FileScope &from);
+  void reportCycle(const ast::ImportDecl *import, llvm::StringRef identity,
+                   llvm::StringRef path);
   Val lookup(llvm::StringRef name, Range range, bool report = true);
   Val lookupMember(Val base, const ast::Ident &member, const ast::Expr *at);
   Val declVal(const ast::Decl *decl, const FileScope *scope);
@@ -189,6 +194,10 @@ private:
   Val elabIfBlock(const ast::IfBlockExpr *e, Expect expect);
   Val elabSubscript(const ast::IndexExpr *e);
   Val elabSlice(const ast::IndexExpr *e, Value base);
+  Val elabList(const ast::ListExpr *e, std::optional<Elem> elem);
+  bool collectElements(const ast::ListExpr *e, std::optional<Elem> elem,
+                       unsigned depth, llvm::SmallVectorImpl<Axis> &axes,
+                       std::vector<const Scalar *> &elements);
   Val combine(ast::BinaryOp op, const ast::BinaryExpr *e, Val lhs, Val rhs);
   Val combineDims(ast::BinaryOp op, const ast::BinaryExpr *e, const Val &lhs,
                   const Val &rhs);
@@ -234,6 +243,7 @@ private:
                      const ast::Expr *e, Val &arg);
   bool bindFlexibleArg(Frame &callee, const ast::ParamDecl &param,
                        const ast::Expr *e, bool isDefault, Val &arg);
+  bool fillDefault(const ast::ParamDecl &param, Range range, Val &val);
   bool bindResultSizes(Frame &callee, const ast::FnDecl *fn,
                        const Expect &expect, Range range);
   std::string makeKey(const CallTarget &target, Frame &callee,
@@ -314,6 +324,7 @@ private:
   bool bindIndices(Definition &def, llvm::ArrayRef<ast::Binder> binders,
                    llvm::SmallVectorImpl<IndexVar *> &out);
   void collect(Definition &def, const ast::Expr *e);
+  void collectBlock(Definition &def, const ast::Block *block);
   void collectRead(Definition &def, const ast::IndexExpr *e);
   void solveRanges(Definition &def);
   void checkReads(Definition &def);
@@ -341,6 +352,8 @@ private:
   void runAssign(const ast::AssignStmt *stmt);
   void runWrite(const ast::WriteStmt *stmt);
   void runLet(const ast::LetStmt *stmt);
+  void runAssert(const ast::AssertStmt *stmt);
+  bool canCheck(Range range);
   void bindName(const ast::Ident &name, Val val);
   bool checkNewName(const ast::Ident &name);
 
@@ -405,6 +418,14 @@ private:
   typed::Program &program;
 
   std::map<std::string, std::unique_ptr<FileScope>> scopes;
+  /// Imported files by identity; null where reading one failed.
+  std::map<std::string, FileScope *> imported;
+  /// The files that are being read, from the main file on.
+  struct Reading {
+    std::string identity, path;
+    Range import; // what asked for it
+  };
+  std::vector<Reading> reading;
   FileScope *mainScope = nullptr;
   Frame *frame = nullptr;
   typed::Body *body = nullptr;
@@ -414,6 +435,7 @@ private:
   llvm::DenseMap<const ast::DimDecl *, std::optional<int64_t>> dims;
   llvm::DenseMap<const ast::DimDecl *, bool> dimsInProgress;
   llvm::SmallPtrSet<const ast::Decl *, 8> constsInProgress;
+  llvm::DenseMap<const ast::ConstDecl *, Val> consts;
   std::map<std::string, std::unique_ptr<ModuleInstance>> modules;
   llvm::SmallPtrSet<const ast::ModuleDecl *, 8> modulesInProgress;
   std::map<std::string, std::unique_ptr<Instantiation>> instantiations;
@@ -434,10 +456,16 @@ private:
   uint64_t numNodes = 0;
   unsigned exprDepth = 0;
   bool aborted = false;
+  /// Names that were reported already.
+  llvm::StringSet<> unknownNames;
+  /// A file that is imported is missing or wrong.
+  bool importFailed = false;
 };
 
-/// Checks the names in all bodies, also in those that nothing calls.
-void resolveNames(const FileScope &scope, DiagnosticEngine &diags);
+/// Checks the names in all bodies, also in those that nothing calls. What was
+/// reported is added to `unknownNames`.
+void resolveNames(const FileScope &scope, DiagnosticEngine &diags,
+                  llvm::StringSet<> &unknownNames);
 
 template <typename T> llvm::ArrayRef<T> Checker::copy(llvm::ArrayRef<T> items) {
   T *out = program.arena.Allocate<T>(items.size());

@@ -43,6 +43,7 @@ void Checker::declareProgram() {
         continue;
       if (var->isParam && !typed::isFloat(type->elem)) {
         report(Diag::ParamNotFloat, var->type->range)
+                .fix(var->type->elem.range, "f32", "make it a float")
                 .note("a `state` can hold any type")
             << var->name.name << typed::getName(type->elem);
         continue;
@@ -200,12 +201,8 @@ bool Checker::addInput(FnState &state, const ast::FnDecl *fn,
   input.isWeight = fn->fnKind == ast::FnKind::Export && input.dataAxis &&
                    input.name == "weight" && type->rank() == 1 &&
                    type->elem == Elem::F32;
+  // A default of a tensor is the value of each of its elements.
   if (param.defaultValue) {
-    if (!type->isScalar()) {
-      report(Diag::NotSupportedYet, param.defaultValue->range)
-          << "a default for a tensor input";
-      return false;
-    }
     Val val = constantOf(param.defaultValue, type->elem);
     if (val.isError())
       return false;
@@ -303,6 +300,8 @@ void Checker::buildEntry(const ast::FnDecl *fn) {
   active.pop_back();
   frame->pop();
   frame = outer;
+  if (!options.checked)
+    out.checks.clear();
   finishFunction(state);
   program.order.push_back(&out);
 }
@@ -398,6 +397,7 @@ void Checker::buildInit() {
       out.writes.push_back({int64_t(i), variable.name, value});
   }
   frame = outer;
+  out.checks.clear();
   program.order.push_back(&out);
   for (typed::Function &fn : program.functions) {
     if (fn.kind == typed::FunctionKind::Private)

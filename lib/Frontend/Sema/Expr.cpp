@@ -102,9 +102,15 @@ Val Checker::elabImpl(const ast::Expr *e, Expect expect) {
     tuple.elems = copy(ArrayRef<Val>(elems));
     return tuple;
   }
-  case ast::ExprKind::List:
-    report(Diag::ListOutOfPlace, e->range);
-    return Val();
+  case ast::ExprKind::List: {
+    // In an index definition it was made outside.
+    if (body && definition) {
+      auto it = definition->hoisted.find(e);
+      if (it != definition->hoisted.end())
+        return it->second;
+    }
+    return elabList(cast<ast::ListExpr>(e), expect.elem);
+  }
   }
   return Val();
 }
@@ -199,6 +205,22 @@ Value Checker::materialise(const Val &val, Range range,
     return makeInt(Elem::Bool, val.number, {}, range);
   case Val::Number:
     return makeConstant(*val.scalar, {}, range);
+  case Val::Literal: {
+    if (frame->mode == Mode::Const) {
+      report(Diag::NotCompileTime, range);
+      return {};
+    }
+    if (body) {
+      report(Diag::NeedsIndices, range).label(val.origin, "declared here")
+          << toString(val.type);
+      return {};
+    }
+    if (val.elements.size() == 1)
+      return makeConstant(*val.elements.front(), val.type.axes, range);
+    Node *node = makeNode(Op::Literal, val.type, {}, range);
+    node->elements = val.elements;
+    return {node, 0};
+  }
   case Val::Variable:
     return materialise(load(val, range), range);
   case Val::Index: {
@@ -245,151 +267,14 @@ std::optional<Elem> Checker::elemOf(const Val &val) {
     return val.value.type().elem;
   case Val::Number:
     return val.scalar->elem;
+  case Val::Literal:
+    return val.type.elem;
   case Val::Truth:
     return Elem::Bool;
   case Val::Record:
     return val.elems.empty() ? std::nullopt : elemOf(val.elems.front());
   default:
     return std::nullopt;
-  }
-}
-
-//===----------------------------------------------------------------------===//
-// Literals
-//===----------------------------------------------------------------------===//
-
-Val Checker::elabInt(const ast::IntExpr *e, Expect expect) {
-  if (e->value > uint64_t(INT64_MAX)) {
-    report(Diag::LiteralDoesNotFit, e->range)
-        << Twine(e->value) << typed::getName(expect.elem.value_or(Elem::I64));
-    return Val();
-  }
-  Val dim = Val::makeDim(e->value, true);
-  if (expect.elem && typed::isNumber(*expect.elem) &&
-      frame->mode != Mode::Const) {
-    Value value = materialise(dim, e->range, expect.elem);
-    return value ? Val::makeTensor(value, body != nullptr) : Val();
-  }
-  return dim;
-}
-
-Val Checker::elabFloat(const ast::FloatExpr *e, Expect expect) {
-  Elem elem = expect.elem.value_or(Elem::F32);
-  if (!typed::isFloat(elem)) {
-    auto d = report(Diag::FloatWhereInt, e->range);
-    d << e->text << typed::getName(elem);
-    return Val();
-  }
-  Scalar scalar;
-  scalar.elem = elem;
-  const llvm::fltSemantics &semantics = typed::getSemantics(elem);
-  if (e->text == "inf") {
-    scalar.real = llvm::APFloat::getInf(semantics);
-  } else if (e->text == "nan") {
-    scalar.real = llvm::APFloat::getQNaN(semantics);
-  } else {
-    scalar.real = llvm::APFloat(semantics);
-    auto status = scalar.real.convertFromString(
-        e->text, llvm::APFloat::rmNearestTiesToEven);
-    if (!status) {
-      llvm::consumeError(status.takeError());
-      return Val();
-    }
-    if (scalar.real.isInfinity()) {
-      report(Diag::LiteralDoesNotFit, e->range)
-          << e->text.take_front(40) << typed::getName(elem);
-      return Val();
-    }
-  }
-  Val val;
-  val.kind = Val::Number;
-  val.scalar = keep(scalar);
-  return val;
-}
-
-/// A constant expression of literals takes its type from the other operand.
-bool Checker::isFlexible(const ast::Expr *e) {
-  while (true) {
-    switch (e->kind) {
-    case ast::ExprKind::Int:
-    case ast::ExprKind::Float:
-      return true;
-    case ast::ExprKind::Unary: {
-      auto *unary = cast<ast::UnaryExpr>(e);
-      if (unary->op != ast::UnaryOp::Neg)
-        return false;
-      e = unary->operand;
-      continue;
-    }
-    case ast::ExprKind::Binary: {
-      auto *binary = cast<ast::BinaryExpr>(e);
-      if (binary->op < ast::BinaryOp::Add ||
-          binary->op == ast::BinaryOp::MatMul || !isFlexible(binary->rhs))
-        return false;
-      e = binary->lhs;
-      continue;
-    }
-    case ast::ExprKind::Select: {
-      auto *select = cast<ast::SelectExpr>(e);
-      if (!isFlexible(select->thenValue))
-        return false;
-      e = select->elseValue;
-      continue;
-    }
-    case ast::ExprKind::Call: {
-      auto *call = cast<ast::CallExpr>(e);
-      auto *name = dyn_cast<ast::NameExpr>(call->callee);
-      if (!name || call->args.empty())
-        return false;
-      Val callee = lookup(name->name, name->range, false);
-      if (callee.kind != Val::BuiltinName || callee.builtin > Builtin::Pow ||
-          callee.builtin == Builtin::IsNan ||
-          callee.builtin == Builtin::IsFinite)
-        if (callee.builtin != Builtin::Max && callee.builtin != Builtin::Min)
-          return false;
-      return llvm::all_of(call->args, [&](const ast::Arg &arg) {
-        return isFlexible(arg.value);
-      });
-    }
-    default:
-      return false;
-    }
-  }
-}
-
-/// A flexible expression that is a float when nobody asks for a type.
-bool Checker::hasFloatLiteral(const ast::Expr *e) {
-  while (true) {
-    switch (e->kind) {
-    case ast::ExprKind::Float:
-      return true;
-    case ast::ExprKind::Unary:
-      e = cast<ast::UnaryExpr>(e)->operand;
-      continue;
-    case ast::ExprKind::Binary:
-      if (hasFloatLiteral(cast<ast::BinaryExpr>(e)->rhs))
-        return true;
-      e = cast<ast::BinaryExpr>(e)->lhs;
-      continue;
-    case ast::ExprKind::Select:
-      if (hasFloatLiteral(cast<ast::SelectExpr>(e)->thenValue))
-        return true;
-      e = cast<ast::SelectExpr>(e)->elseValue;
-      continue;
-    case ast::ExprKind::Call: {
-      auto *call = cast<ast::CallExpr>(e);
-      auto *name = cast<ast::NameExpr>(call->callee);
-      Val callee = lookup(name->name, name->range, false);
-      // sqrt(2) is a float, max(1, 2) is not.
-      if (callee.builtin < Builtin::Abs)
-        return true;
-      return llvm::any_of(call->args, [&](const ast::Arg &arg) {
-        return hasFloatLiteral(arg.value);
-      });
-    }
-    default:
-      return false;
-    }
   }
 }
 
@@ -444,7 +329,7 @@ Val Checker::elabSelect(const ast::SelectExpr *e, Expect expect) {
   }
   const char *outer = frame->noEffects;
   if (!outer)
-    frame->noEffects = "an arm of an `if` by element";
+    frame->noEffects = selectArm;
   llvm::SmallVector<Val, 2> arms;
   bool good = elabTogether({e->thenValue, e->elseValue}, expect, arms);
   frame->noEffects = outer;

@@ -310,9 +310,16 @@ Val Checker::elabRead(const ast::IndexExpr *e) {
   Elem elem = tensor.type().elem;
   if (guardExpr) {
     Val fill = constantOf(guardExpr, elem);
-    if (fill.kind != Val::Number)
+    if (fill.kind == Val::Truth) {
+      Scalar truth;
+      truth.elem = Elem::Bool;
+      truth.integer = fill.number;
+      guard = keep(truth);
+    } else if (fill.kind == Val::Number) {
+      guard = fill.scalar;
+    } else {
       return Val();
-    guard = fill.scalar;
+    }
   }
   llvm::SmallVector<Value, 6> indices;
   bool gathers = false;

@@ -51,9 +51,16 @@ static bool anyName(const ast::Expr *e,
     }
     case ast::ExprKind::IfBlock: {
       auto *branch = cast<ast::IfBlockExpr>(e);
-      for (const ast::Block *block : {branch->thenBlock, branch->elseBlock})
-        if (block && block->value && anyName(block->value, visit))
+      for (const ast::Block *block : {branch->thenBlock, branch->elseBlock}) {
+        if (!block)
+          continue;
+        for (const ast::Stmt *stmt : block->stmts)
+          if (auto *let = dyn_cast<ast::LetStmt>(stmt))
+            if (anyName(let->value, visit))
+              return true;
+        if (block->value && anyName(block->value, visit))
           return true;
+      }
       e = branch->cond;
       continue;
     }
@@ -150,7 +157,8 @@ Checker::IndexForm Checker::classify(const ast::Expr *e, Linear &out) {
   switch (e->kind) {
   case ast::ExprKind::Name: {
     Val *val = frame->find(cast<ast::NameExpr>(e)->name);
-    if (!val || val->kind != Val::Index)
+    // A name for an index expression is read like a value.
+    if (!val || val->kind != Val::Index || !val->indexVar)
       return IndexForm::Value;
     out.terms.push_back({val->indexVar, 1});
     return IndexForm::Linear;
@@ -433,6 +441,36 @@ void Checker::collectRead(Definition &def, const ast::IndexExpr *e) {
   }
 }
 
+/// The statements of an `if` that was chosen: names for values of the body.
+void Checker::collectBlock(Definition &def, const ast::Block *block) {
+  frame->push();
+  for (const ast::Stmt *stmt : block->stmts) {
+    auto *let = dyn_cast<ast::LetStmt>(stmt);
+    if (let && !let->isTuple) {
+      collect(def, let->value);
+      // While reads are collected the name only has to count as one that
+      // depends on the indices.
+      Val val = Val::makeTensor({}, /*inBody=*/true);
+      val.origin = let->names.front().range;
+      frame->bind(let->names.front().name, val);
+    } else if (auto *dim = dyn_cast<ast::DimStmt>(stmt)) {
+      if (mentionsIndex(dim->value)) {
+        report(Diag::NotASize, dim->value->range)
+            .note("this depends on an index; `let` gives it a name");
+        def.failed = true;
+        bindName(dim->name, Val());
+      } else {
+        runStmt(stmt);
+      }
+    } else if (!isa<ast::AssertStmt, ast::ErrorStmt>(stmt)) {
+      report(Diag::TensorOpInBody, stmt->range) << "this statement";
+      def.failed = true;
+    }
+  }
+  collect(def, block->value);
+  frame->pop();
+}
+
 /// Collects the reads of `e`, and builds outside what needs no index.
 void Checker::collect(Definition &def, const ast::Expr *e) {
   while (true) {
@@ -462,19 +500,36 @@ void Checker::collect(Definition &def, const ast::Expr *e) {
     }
     case ast::ExprKind::IfBlock: {
       auto *branch = cast<ast::IfBlockExpr>(e);
+      if (mentionsIndex(branch->cond)) {
+        report(Diag::ConditionNotConstant, branch->cond->range)
+            .note("for a choice by element write `if c then a else b`");
+        def.failed = true;
+        return;
+      }
       std::optional<bool> cond = elabCondition(branch->cond);
       const ast::Block *block = !cond   ? nullptr
                                 : *cond ? branch->thenBlock
                                         : branch->elseBlock;
-      if (!block || !block->value || !block->stmts.empty()) {
+      if (!block || !block->value) {
         if (cond)
-          report(Diag::NotSupportedYet, e->range)
-              << "an `if` with statements in an index definition";
+          report(Diag::NotAValue, e->range) << "something without a value";
         def.failed = true;
         return;
       }
-      e = block->value;
-      continue;
+      return collectBlock(def, block);
+    }
+    case ast::ExprKind::List: {
+      if (mentionsIndex(e)) {
+        report(Diag::ListOutOfPlace, e->range)
+            << "its elements must be known at compile time";
+        def.failed = true;
+        return;
+      }
+      Value tensor = elabValue(e);
+      def.failed |= !tensor;
+      if (tensor)
+        def.hoisted[e] = Val::makeTensor(tensor);
+      return;
     }
     case ast::ExprKind::Index:
       return collectRead(def, cast<ast::IndexExpr>(e));

@@ -346,6 +346,8 @@ Val Checker::emitCall(const CallTarget &target, Instantiation *inst,
       types[i].axes = results[i].type.axes;
   for (const typed::VariableUse &write : callee->writes)
     types.push_back(write.value.type());
+  for (const typed::Check &check : callee->checks)
+    types.push_back(check.value.type());
   node->types = copy(ArrayRef<Type>(types));
   frame->state->numSites += inst->numSites;
 
@@ -354,6 +356,15 @@ Val Checker::emitCall(const CallTarget &target, Instantiation *inst,
     Val variable = translate(inst->writes[i]);
     variable.type = types[next];
     writeVar(variable, {node, next++}, range);
+  }
+  if (!callee->checks.empty() && !canCheck(range))
+    return Val();
+  for (const typed::Check &check : callee->checks) {
+    // In a standard module the user looks for the call.
+    bool standard =
+        sources.getName(sources.getFile(check.range.begin)).starts_with("<");
+    frame->state->out->checks.push_back(
+        {{node, next++}, check.text, standard ? range : check.range});
   }
   if (inst->result.kind == Val::Unit)
     return inst->result;

@@ -401,6 +401,7 @@ void Checker::addMembers(ArrayRef<ast::Decl *> members,
         continue;
       if (var->isParam && !typed::isFloat(type->elem)) {
         report(Diag::ParamNotFloat, var->type->range)
+                .fix(var->type->elem.range, "f32", "make it a float")
                 .note("a `state` can hold any type")
             << name << typed::getName(type->elem);
         continue;

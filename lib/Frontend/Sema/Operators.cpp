@@ -399,10 +399,16 @@ Val Checker::combine(BinaryOp op, const ast::BinaryExpr *e, Val lhs, Val rhs) {
     return Val();
   }
   if (op == BinaryOp::Div && !typed::isFloat(elem)) {
-    report(Diag::IntDivision, e->opRange)
-            .fix(e->opRange, "//", "`//` divides integers and rounds down")
-            .note("or convert the operands to f32 first")
-        << typed::getName(elem);
+    auto d = report(Diag::IntDivision, e->opRange);
+    d << typed::getName(elem);
+    // Bytes are most likely to be scaled.
+    if (elem == Elem::U8 || elem == Elem::I8) {
+      d.fix(l, "f32(" + sources.getText(l) + ")", "convert it");
+      d.note("`//` divides integers and rounds down");
+    } else {
+      d.fix(e->opRange, "//", "`//` divides integers and rounds down");
+      d.note("or convert the operands to f32 first");
+    }
     return Val();
   }
   if ((op == BinaryOp::FloorDiv || op == BinaryOp::Mod) && typed::isInt(elem) &&
@@ -507,6 +513,18 @@ bool Checker::broadcastShapes(ArrayRef<Value> operands, ArrayRef<Range> ranges,
                  "from `keep = true`; this one only happens to be 1");
         else
           d.note("trailing axes align: the last axis meets the last axis");
+        // A reduced axis that was meant to stay.
+        int lower = axes.size() < out.size() ? int(i) : from;
+        StringRef text = sources.getText(ranges[lower]);
+        bool reduces = llvm::any_of(
+            ArrayRef<StringRef>{"sum(", "mean(", "max(", "min(", "prod("},
+            [&](StringRef start) { return text.starts_with(start); });
+        if (axes.size() != out.size() && reduces && text.ends_with(")") &&
+            text.contains("axis") && !text.contains("keep")) {
+          SourceLoc close{ranges[lower].end.offset - 1};
+          d.fix({close, close}, ", keep = true",
+                "keep the axis that is reduced");
+        }
         return false;
       }
     }
@@ -577,6 +595,9 @@ Val Checker::matmul(Value lhs, Value rhs, Range l, Range r, Range range) {
     if (transposed)
       d.fix(r, "transpose(" + sources.getText(r) + ")",
             "transpose the right side");
+    else if (a.rank() == 2 && a.axes[0].size == outer)
+      d.fix(l, "transpose(" + sources.getText(l) + ")",
+            "transpose the left side");
     return Val();
   }
   for (unsigned i = 0; i < batch; ++i)

@@ -17,7 +17,10 @@ std::optional<int64_t> Checker::elabAxis(const ast::Expr *e, unsigned rank) {
     return std::nullopt;
   int64_t n = *axis < 0 ? *axis + rank : *axis;
   if (n < 0 || n >= int64_t(rank)) {
-    report(Diag::BadAxis, e->range) << Twine(*axis) << Twine(rank);
+    auto d = report(Diag::BadAxis, e->range);
+    d << Twine(*axis) << Twine(rank);
+    if (rank && *axis == int64_t(rank))
+      d.fix(e->range, Twine(rank - 1), "axes count from 0; the last one is");
     return std::nullopt;
   }
   return n;
@@ -131,7 +134,9 @@ Val Checker::callReduction(Builtin builtin, const ast::CallExpr *e,
       report(Diag::EmptyArgMax, args[0]->range) << name << toString(type);
     } else {
       report(Diag::ArgMaxAxes, e->range)
-              .fix({e->range.end, e->range.end}, "axis = 0", "name the axis")
+              .fix({SourceLoc{e->range.end.offset - 1},
+                    SourceLoc{e->range.end.offset - 1}},
+                   ", axis = 0", "name the axis")
           << name << toString(type);
     }
     return Val();

@@ -22,8 +22,9 @@ using llvm::Twine;
 namespace {
 class NameWalk {
 public:
-  NameWalk(const FileScope &scope, DiagnosticEngine &diags)
-      : scope(scope), diags(diags) {}
+  NameWalk(const FileScope &scope, DiagnosticEngine &diags,
+           llvm::StringSet<> &unknownNames)
+      : scope(scope), diags(diags), unknownNames(unknownNames) {}
   void run();
 
 private:
@@ -56,6 +57,8 @@ private:
   const FileScope &scope;
   DiagnosticEngine &diags;
   std::vector<Name> names;
+  llvm::StringSet<> missingModules, unknownHere;
+  llvm::StringSet<> &unknownNames;
 };
 } // namespace
 
@@ -81,6 +84,17 @@ bool NameWalk::isKnown(StringRef name) {
 }
 
 void NameWalk::unknown(StringRef name, SourceRange range) {
+  // One `use` mends all places.
+  bool isModule =
+      llvm::any_of(getStandardModules(), [&](const StandardModule &module) {
+        return module.name == name;
+      });
+  if (isModule && !missingModules.insert(name).second)
+    return;
+  // A name twice in a statement is one mistake.
+  unknownNames.insert(name);
+  if (!unknownHere.insert(name).second)
+    return;
   llvm::SmallVector<StringRef, 64> all;
   for (const Name &n : names)
     all.push_back(n.name);
@@ -95,14 +109,23 @@ void NameWalk::unknown(StringRef name, SourceRange range) {
   llvm::sort(all);
   auto d = diags.report(Diag::UnknownName, range);
   d << name;
-  StringRef nearest = findNearest(name, all);
-  if (!nearest.empty()) {
-    d.fix(range, nearest, "did you mean");
-    return;
-  }
   for (const StandardModule &module : getStandardModules())
-    if (module.name == name)
-      d.note("write `use " + name + "` at the top of the file");
+    if (module.name == name) {
+      // After the names that the file uses already, or at its beginning.
+      SourceLoc place = scope.begin;
+      bool hasUse = false;
+      for (const ast::Decl *decl : scope.file.decls)
+        if (isa<ast::UseDecl>(decl)) {
+          place = decl->name.range.end;
+          hasUse = true;
+        }
+      d.fix({place, place}, hasUse ? ", " + name : "use " + name + "\n",
+            "the standard module needs `use " + name + "`");
+      return;
+    }
+  StringRef nearest = findNearest(name, all);
+  if (!nearest.empty())
+    d.fix(range, nearest, "did you mean");
 }
 
 void NameWalk::declareOnce(const ast::Ident &name, size_t from) {
@@ -421,6 +444,7 @@ void NameWalk::visit(const ast::Block *block) {
 }
 
 void NameWalk::visit(const ast::Stmt *stmt) {
+  unknownHere.clear();
   switch (stmt->kind) {
   case ast::StmtKind::Error:
     return;
@@ -444,7 +468,18 @@ void NameWalk::visit(const ast::Stmt *stmt) {
     auto *assign = cast<ast::AssignStmt>(stmt);
     visit(assign->value);
     if (!isKnown(assign->name.name)) {
-      unknown(assign->name.name, assign->name.range);
+      llvm::SmallVector<StringRef, 16> locals;
+      for (const Name &n : names)
+        locals.push_back(n.name);
+      StringRef nearest = findNearest(assign->name.name, locals);
+      unknownNames.insert(assign->name.name);
+      auto d = diags.report(Diag::UnknownName, assign->name.range);
+      d << assign->name.name;
+      if (!nearest.empty())
+        d.fix(assign->name.range, nearest, "did you mean");
+      else
+        d.fix({assign->name.range.begin, assign->name.range.begin}, "let ",
+              "a new name begins with `let`");
       declare(assign->name);
     }
     return;
@@ -507,6 +542,7 @@ void NameWalk::visit(const ast::Stmt *stmt) {
 
 void NameWalk::run() {
   for (const ast::Decl *decl : scope.file.decls) {
+    unknownHere.clear();
     switch (decl->kind) {
     case ast::DeclKind::Dim:
       visit(cast<ast::DimDecl>(decl)->value);
@@ -544,6 +580,7 @@ void NameWalk::run() {
   }
 }
 
-void tdsl::sema::resolveNames(const FileScope &scope, DiagnosticEngine &diags) {
-  NameWalk(scope, diags).run();
+void tdsl::sema::resolveNames(const FileScope &scope, DiagnosticEngine &diags,
+                              llvm::StringSet<> &unknownNames) {
+  NameWalk(scope, diags, unknownNames).run();
 }

@@ -155,7 +155,9 @@ bool Checker::finishResult(const ast::FnDecl *fn, Val result, Val &out) {
     return true;
   }
   if (result.kind == Val::Unit) {
-    report(Diag::NoResult, fn->name.range)
+    // Where the value should stand.
+    SourceLoc end = fn->body->range.end;
+    report(Diag::NoResult, {SourceLoc{end.offset - 1}, end})
             .label(fn->results.empty() ? fn->signature
                                        : fn->results[0].type->range,
                    "declared here")

@@ -325,6 +325,13 @@ Val Checker::callPad(const ast::CallExpr *e) {
     fill.kind = Val::Number;
     fill.scalar = value.node->value;
   }
+  if (fill.kind == Val::Truth) {
+    Scalar truth;
+    truth.elem = Elem::Bool;
+    truth.integer = fill.number;
+    fill.kind = Val::Number;
+    fill.scalar = keep(truth);
+  }
   if (fill.kind != Val::Number)
     return Val();
   llvm::SmallVector<Axis, 4> axes(type.axes.begin(), type.axes.end());

@@ -100,13 +100,16 @@ void Checker::runAssign(const ast::AssignStmt *stmt) {
                                   : Expect());
   if (!old) {
     Val outside = lookup(stmt->name.name, stmt->name.range);
-    if (outside.isError())
+    if (outside.isError()) {
+      bindName(stmt->name, Val());
       return;
+    }
     auto d = report(Diag::NotAssignable, stmt->name.range);
     d << stmt->name.name;
     d.label(outside.origin, "declared here");
     if (outside.kind == Val::Variable)
-      d.note("in a step a param or state is written with `<-`");
+      d.fix({stmt->name.range.end, stmt->value->range.begin}, " <- ",
+            "in a step a param or state is written with `<-`");
     return;
   }
   if (frame->loopDepth == 0) {
@@ -252,6 +255,57 @@ void Checker::runWrite(const ast::WriteStmt *stmt) {
   writeVar(target, asWritten(value, stmt->range), stmt->range);
 }
 
+/// What is known at compile time is decided now. Anything else becomes a check
+/// of the function, which its callers hand on to the entry.
+void Checker::runAssert(const ast::AssertStmt *stmt) {
+  Val val = elab(stmt->cond);
+  if (val.isError())
+    return;
+  Range range = stmt->cond->range;
+  StringRef text = stmt->text.empty() ? sources.getText(range) : stmt->text;
+  if (val.kind == Val::Truth) {
+    if (!val.number)
+      report(Diag::AssertFailed, range) << text;
+    return;
+  }
+  Value cond = materialise(val, range);
+  if (!cond)
+    return;
+  if (cond.type().elem != Elem::Bool) {
+    auto d = report(Diag::ConditionNotBool, range);
+    d << toString(cond.type());
+    StringRef source = sources.getText(range);
+    if (source.size() < 60)
+      d.fix(range, "(" + source + ") != 0", "compare with 0");
+    return;
+  }
+  if (!canCheck(range))
+    return;
+  if (!cond.type().isScalar()) {
+    llvm::SmallVector<int64_t, 4> axes;
+    for (unsigned i = 0; i < cond.type().rank(); ++i)
+      axes.push_back(i);
+    cond = reduce(Builtin::All, cond, axes, range);
+  }
+  frame->state->out->checks.push_back({cond, text.str(), range});
+}
+
+/// Whether an `assert` at run time may stand here.
+bool Checker::canCheck(Range range) {
+  StringRef where;
+  if (body)
+    where = "an index definition";
+  else if (frame->fn && frame->fn->vjp)
+    where = "a function with a vjp";
+  else if (frame->noEffects && frame->noEffects != selectArm)
+    where = frame->noEffects;
+  if (where.empty())
+    return true;
+  report(Diag::EffectOutOfPlace, range)
+      << "an `assert` that isn't known at compile time" << where;
+  return false;
+}
+
 void Checker::runStmt(const ast::Stmt *stmt) {
   switch (stmt->kind) {
   case ast::StmtKind::Error:
@@ -289,21 +343,8 @@ void Checker::runStmt(const ast::Stmt *stmt) {
       bindName(name, Val());
     return;
   }
-  case ast::StmtKind::Assert: {
-    auto *check = cast<ast::AssertStmt>(stmt);
-    Val val = elab(check->cond);
-    if (val.kind == Val::Truth) {
-      if (!val.number) {
-        report(Diag::AssertFailed, check->cond->range)
-            << (check->text.empty() ? sources.getText(check->cond->range)
-                                    : check->text);
-      }
-    } else if (!val.isError()) {
-      report(Diag::NotSupportedYet, check->cond->range)
-          << "an `assert` that isn't known at compile time";
-    }
-    return;
-  }
+  case ast::StmtKind::Assert:
+    return runAssert(cast<ast::AssertStmt>(stmt));
   case ast::StmtKind::Write:
     return runWrite(cast<ast::WriteStmt>(stmt));
   case ast::StmtKind::Minimize:

@@ -24,6 +24,11 @@ using typed::Value;
 struct FileScope {
   ast::File file;
   std::string name; // "" for the main file, else the module's name
+  /// What messages call the file and where its imports look; empty for
+  /// standard modules.
+  std::string path;
+  /// Where the text begins.
+  SourceLoc begin;
   llvm::StringMap<const ast::Decl *> decls;
   llvm::StringMap<FileScope *> modules; // of `use` and `import`
 };
@@ -69,6 +74,7 @@ struct Val {
     Dim,      // a compile-time integer, `number`
     Truth,    // a compile-time truth value, `number`
     Number,   // a compile-time number with a type, `scalar`
+    Literal,  // a compile-time tensor: `elements` in the shape `type`
     Tensor,   // `value`
     Index,    // an index in a body: `indexVar`, or an expression `value`
     Tuple,    // `elems`
@@ -100,7 +106,9 @@ struct Val {
   llvm::ArrayRef<Val> elems;
   llvm::ArrayRef<llvm::StringRef> names;
   llvm::ArrayRef<Axis> axes;
-  Type type; // Variable
+  Type type; // Variable, Literal
+  /// One for each element, or one for all.
+  llvm::ArrayRef<const Scalar *> elements;
   llvm::StringRef path;
   InstanceRef instance;
   const ast::Decl *decl = nullptr;

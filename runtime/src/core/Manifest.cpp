@@ -409,8 +409,6 @@ private:
 
   void parseDefault(const JsonCursor &at, Port &port) {
     const nlohmann::json &value = at.raw();
-    if (!port.shape.empty())
-      at.bad("is given, but '", printable(port.name), "' is no scalar");
     auto store = [&](auto number) {
       std::memcpy(port.defaultBytes.data(), &number, sizeof number);
     };

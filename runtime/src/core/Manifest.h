@@ -86,7 +86,7 @@ struct Port {
   bool hasDataAxis = false;
   bool isWeight = false;
   bool hasDefault = false;
-  std::array<uint8_t, 8> defaultBytes{}; ///< the value in the port's type
+  std::array<uint8_t, 8> defaultBytes{}; ///< one element in the port's type
 };
 
 struct Flag {

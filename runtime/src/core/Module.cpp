@@ -4,6 +4,8 @@
 #include "core/Module.h"
 #include "core/Error.h"
 
+#include <cstring>
+
 namespace tdsrt {
 
 std::shared_ptr<Module> Module::load(const Container &container,
@@ -129,6 +131,21 @@ static void needDefault(const Port &port, const EntryPlan &entry) {
          "' has no default; give it a value");
 }
 
+/// The default in every element of the port. It lives as long as the module, as
+/// copies to the device may end after the call.
+const void *Module::defaultOf(const Port &port) {
+  if (port.shape.empty())
+    return port.defaultBytes.data();
+  std::vector<uint8_t> &bytes = filledDefaults[&port];
+  if (bytes.size() != port.bytes) {
+    size_t size = sizeOf(port.type);
+    bytes.resize(port.bytes);
+    for (size_t at = 0; at < port.bytes; at += size)
+      std::memcpy(bytes.data() + at, port.defaultBytes.data(), size);
+  }
+  return bytes.data();
+}
+
 void Module::beginCall(const EntryPlan &entry) {
   settlePending();
   if (entry.kind == EntryPlan::Kind::Step && !failedStep.empty())
@@ -156,8 +173,7 @@ void Module::call(uint32_t index, const tds_tensor *inputs, size_t inputCount,
     const Port &port = entry.inputs[i];
     if (port.bytes != 0)
       program->upload({Space::Input, 0, index, port.offset},
-                      inputs[i].data ? inputs[i].data
-                                     : port.defaultBytes.data(),
+                      inputs[i].data ? inputs[i].data : defaultOf(port),
                       port.bytes, programStream);
   }
   program->run(index, programStream);
@@ -185,7 +201,7 @@ void Module::callDevice(uint32_t index, const void *const *inputs,
     if (inputs[i])
       program->copyIn(to, inputs[i], port.bytes, stream);
     else if (port.bytes != 0)
-      program->upload(to, port.defaultBytes.data(), port.bytes, stream);
+      program->upload(to, defaultOf(port), port.bytes, stream);
   }
   program->run(index, stream);
   for (size_t i = 0; i < resultCount; ++i)

@@ -53,12 +53,14 @@ private:
   void beginCall(const EntryPlan &entry);
   void checkFlags(uint32_t entry);
   void settlePending();
+  const void *defaultOf(const Port &port);
 
   std::shared_ptr<const Artifact> artifact;
   std::shared_ptr<Device> device;
   std::unique_ptr<Program> program;
   std::vector<uint32_t> visible;
   std::unordered_map<std::string, size_t> variableIndex;
+  std::unordered_map<const Port *, std::vector<uint8_t>> filledDefaults;
 
   mutable std::recursive_mutex
       mutex;                 ///< one call at a time: entries share the arena

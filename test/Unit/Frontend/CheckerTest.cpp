@@ -40,7 +40,8 @@ static unsigned count(const typed::Function *fn, Op op) {
 }
 
 TEST(Checker, Programs) {
-  for (const char *name : {"page.tds", "layers.tds", "misc.tds"}) {
+  for (const char *name :
+       {"page.tds", "layers.tds", "misc.tds", "lines.tds", "language.tds"}) {
     Checked checked(readInput(name));
     EXPECT_EQ(checked.codes(), "") << name << "\n" << checked.text();
   }
@@ -296,4 +297,119 @@ TEST(Checker, RankLimit) {
   EXPECT_EQ(
       Checked("export fn f(x: f32) -> f32 { sum[" + indices + "](x) }").codes(),
       "E0805");
+}
+
+TEST(Checker, TensorsThatAreWrittenOut) {
+  EXPECT_EQ(typeOf("[1, 2, 3]"), "i32[3]");
+  EXPECT_EQ(typeOf("[[1, 2.5], [3, 4]]"), "f32[2, 2]");
+  EXPECT_EQ(typeOf("[true, false]"), "bool[2]");
+  EXPECT_EQ(typeOf("[f16(1), 2]"), "f16[2]");
+  EXPECT_EQ(typeOf("x * [1, 2, 3]"), "f32[4, 3]");
+  EXPECT_EQ(typeOf("f64([1, 2])"), "f64[2]");
+  EXPECT_EQ(typeOf("sum([1, 2])"), "i32");
+  EXPECT_EQ(typeOf("[1, 2, 3][1:]"), "i32[2]");
+  EXPECT_EQ(typeOf("let y[i] = [1.5, 2.5][i % 2] * f32(n[i])\n y"), "f32[4]");
+  Checked checked("dim B = 2\n"
+                  "const k: f32[3] = [1, -2, 1]\n"
+                  "const z: i8[2, 2] = 7\n"
+                  "const same: f32[3] = k\n"
+                  "const free = [[1], [2]]\n"
+                  "export fn f(x: f32[B, 8]) -> (a: f32[B, 6], b: i8[2, 2], c: "
+                  "f32[3], d: i32[2, 1]) {\n"
+                  "  let y[b, i] = sum[u](x[b, i + u] * k[u])\n"
+                  "  (y, z, same, free)\n}");
+  EXPECT_EQ(checked.codes(), "") << checked.text();
+  for (const char *wrong : {"const k: f32[2] = [1, 2, 3]", "const k: f32 = [1]",
+                            "const k: bool[1] = [1]"})
+    EXPECT_EQ(Checked(wrong).codes(), "E0313") << wrong;
+  for (const char *wrong :
+       {"const k = []", "const k = [[1], 2]", "const k = [1, [2]]",
+        "const k = [[1, 2], [3]]", "const k = [[[1]], [2]]",
+        "fn f(x: f32[...s]) -> f32[1] { [...s] }\nexport fn g(x: f32) -> "
+        "f32[1] { f(x) }",
+        "export fn g(x: f32) -> f32[1] { [x] }"})
+    EXPECT_EQ(Checked(wrong).codes(), "E0425") << wrong;
+  EXPECT_EQ(Checked("const k: i8[2] = [1, 300]").codes(), "E0302");
+  std::string deep = std::string(40, '[') + "1" + std::string(40, ']');
+  EXPECT_EQ(Checked("const k = " + deep).codes(), "E0805");
+}
+
+TEST(Checker, DefaultsOfTensors) {
+  Checked checked("dim B = 2\n"
+                  "fn g(x: float[n], w: float[n] = 1, v: f32[3] = [1, 2, 3]) "
+                  "-> float[n] { x * w + float(sum(v)) }\n"
+                  "export fn f(x: f32[B], y: f32[B, 3] = 0.5, t: bool[B] = "
+                  "true) -> f32[B] { g(x) + sum(y, axis = 1) }");
+  EXPECT_EQ(checked.codes(), "") << checked.text();
+  ASSERT_TRUE(checked.function("f"));
+  EXPECT_TRUE(checked.function("f")->inputs[1].defaultValue.has_value());
+  EXPECT_EQ(Checked("fn g(x: f32[n] = 1) -> f32 { sum(x) }\n"
+                    "export fn f() -> f32 { g() }")
+                .codes(),
+            "E0413");
+  EXPECT_EQ(
+      Checked("export fn f(x: f32[2] = [1, 2]) -> f32 { sum(x) }").codes(),
+      "E0312");
+}
+
+TEST(Checker, StatementsUnderAConditionInDefinitions) {
+  Checked checked(
+      "export fn f(x: f32[8]) -> f32[8] {\n"
+      "  dim k = 3\n"
+      "  let y[i] = if k > 2 { let a = x[i] * 2; let b = a + 1; a * b + "
+      "max[j](x[j]) } else { let a = 0.5; a }\n  y\n}");
+  EXPECT_EQ(checked.codes(), "") << checked.text();
+  EXPECT_EQ(
+      Checked("export fn f(x: f32[8]) -> f32[8] {\n"
+              "  let y[i < 8] = if true { let a = i + 1; x[a % 8] } else { 0 "
+              "}\n  y\n}")
+          .codes(),
+      "");
+  EXPECT_EQ(Checked("export fn f(x: f32[8]) -> f32[8] {\n"
+                    "  let y[i] = if true { let a = x[i]; if a > 0 { a } else "
+                    "{ 0 } } else { 0 }\n  y\n}")
+                .codes(),
+            "E0311");
+  EXPECT_EQ(Checked("export fn f(x: f32[8]) -> f32[8] {\n"
+                    "  let y[i] = if true { dim a = i; x[i] } else { 0 }\n  "
+                    "y\n}")
+                .codes(),
+            "E0409");
+  EXPECT_EQ(Checked("export fn f(x: f32[8]) -> f32[8] {\n"
+                    "  let y[i] = if true { for k in 0..2 { } ; x[i] } else { "
+                    "0 }\n  y\n}")
+                .codes(),
+            "E0512");
+}
+
+TEST(Checker, AssertsAtRunTime) {
+  const char *text = "dim B = 4\n"
+                     "fn positive(x: f32[...s]) -> f32[...s] {\n"
+                     "  assert x > 0, \"positive\"\n  sqrt(x)\n}\n"
+                     "export fn f(x: f32[B], b: bool) -> f32[B] {\n"
+                     "  assert b\n  assert B == 4\n  positive(x)\n}";
+  Checked plain(text);
+  EXPECT_EQ(plain.codes(), "") << plain.text();
+  EXPECT_EQ(plain.function("f")->checks.size(), 0u);
+  FrontendOptions options;
+  options.checked = true;
+  Checked checked(text, options);
+  ASSERT_EQ(checked.codes(), "") << checked.text();
+  const auto &checks = checked.function("f")->checks;
+  ASSERT_EQ(checks.size(), 2u);
+  EXPECT_EQ(checks[0].text, "b");
+  EXPECT_EQ(checks[1].text, "positive");
+  EXPECT_EQ(checked.sources.getLineColumn(checks[1].range.begin).line, 3u);
+  for (bool on : {false, true}) {
+    options.checked = on;
+    EXPECT_EQ(Checked("fn g(x: f32) -> f32 { assert x > 0; x }\n"
+                      "export fn f(x: f32[3]) -> f32[3] { let y[i] = g(x[i])\n "
+                      "y }",
+                      options)
+                  .codes(),
+              "E0602");
+    EXPECT_EQ(
+        Checked("export fn f(x: f32) -> f32 { assert x; x }", options).codes(),
+        "E0310");
+  }
 }

@@ -16,7 +16,8 @@ struct Checked {
   DiagnosticEngine diags{sources};
   std::unique_ptr<FrontendResult> result;
 
-  explicit Checked(llvm::StringRef text, FrontendOptions options = {}) {
+  explicit Checked(llvm::StringRef text, FrontendOptions options = {},
+                   llvm::StringRef fileName = "test.tds") {
     // `// check: -D N=3` in the first line sets a size.
     llvm::StringRef first = text.split('\n').first;
     if (first.consume_front("// check: -D ")) {
@@ -25,7 +26,7 @@ struct Checked {
       value.getAsInteger(10, number);
       options.defines[name.str()] = number;
     }
-    auto file = sources.addText(text, "test.tds");
+    auto file = sources.addText(text, fileName.str());
     result = compile(sources, file, options, diags);
   }
 

@@ -1,0 +1,20 @@
+//===- CheckAttribute.h - results that must be true -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TDSL_DIALECT_TDS_CHECKATTRIBUTE_H
+#define TDSL_DIALECT_TDS_CHECKATTRIBUTE_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace tdsl::tds::attr {
+
+/// `{text, source}` of a result of an entry that is a `tensor<i1>` and must be
+/// true: an `assert` of the source, before tds-guard-gathers makes it a flag.
+inline constexpr llvm::StringLiteral kCheck = "tds.check";
+
+} // namespace tdsl::tds::attr
+
+#endif // TDSL_DIALECT_TDS_CHECKATTRIBUTE_H
