@@ -166,7 +166,9 @@ std::vector<Tensor> KernelRunner::run(llvm::StringRef name,
   std::vector<std::unique_ptr<Guarded>> buffers;
   for (const Tensor &argument : arguments) {
     buffers.push_back(std::make_unique<Guarded>(argument.numBytes()));
-    std::memcpy(buffers.back()->data(), argument.data(), argument.numBytes());
+    // An empty tensor has no memory to copy.
+    if (argument.numBytes())
+      std::memcpy(buffers.back()->data(), argument.data(), argument.numBytes());
   }
   std::vector<Tensor> results;
   for (Type type : kernel.kernel.getOutputs().getTypes())
@@ -190,8 +192,9 @@ std::vector<Tensor> KernelRunner::run(llvm::StringRef name,
     EXPECT_TRUE(buffers[i]->isWhole()) << "writes outside buffer " << i;
   EXPECT_TRUE(scratch.isWhole()) << "writes outside its scratch";
   for (size_t i = 0; i < results.size(); ++i)
-    std::memcpy(results[i].data(), buffers[kernel.outputBuffers[i]]->data(),
-                results[i].numBytes());
+    if (results[i].numBytes())
+      std::memcpy(results[i].data(), buffers[kernel.outputBuffers[i]]->data(),
+                  results[i].numBytes());
   return results;
 }
 
