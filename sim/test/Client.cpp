@@ -40,7 +40,13 @@ void *driverFunction(const char *name) {
   CUdriverProcAddressQueryResult status;
   // The header renames some calls; the driver knows them by their base names.
   std::string base = name;
-  CUresult r = get(base.c_str(), &p, 13000, 0, &status);
+  // No newer forms than the driver has (a real one may be older).
+  static int version = [] {
+    auto ask = (CUresult (*)(int *))librarySymbol("cuDriverGetVersion");
+    int v = 0;
+    return ask && ask(&v) == CUDA_SUCCESS && v < 13000 ? v : 13000;
+  }();
+  CUresult r = get(base.c_str(), &p, version, 0, &status);
   if (r != CUDA_SUCCESS) {
     fprintf(stderr, "the driver has no %s\n", name);
     abort();

@@ -12,8 +12,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
-#include <ctime>
 #include <functional>
 
 using namespace simtest;
@@ -395,44 +393,6 @@ TEST(Kernels, RingOfMbarriers) {
   EXPECT_NE(std::string("deadlock step-limit").find(reports[0].kind),
             std::string::npos)
       << reports[0].text;
-}
-
-// Printed, not judged: how fast the two products are on one core.
-TEST(Kernels, Speed) {
-  Gpu gpu;
-  auto time = [&](const char *what, const std::function<CUresult()> &f) {
-    double best = 1e9;
-    // Processor time of all threads: the time on one core, however busy.
-    auto now = [] {
-      timespec t;
-      clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-      return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-    };
-    for (int i = 0; i < 3; ++i) {
-      double t = now();
-      ASSERT_EQ(f(), CUDA_SUCCESS);
-      best = std::min(best, now() - t);
-    }
-    printf("  %-44s %8.2f ms\n", what, best);
-  };
-  int S = 256, L = 512;
-  gpu.loadFile("sgemm.ptx");
-  auto a = randoms(S * S, 1);
-  CUdeviceptr A = gpu.upload(a), B = gpu.upload(a), C = gpu.alloc(S * S * 4);
-  for (const char *checks : {"0", "all"}) {
-    gpu.configure("forward,lazy", 1, checks);
-    time((std::string("f32 256^3, checks ") + checks).c_str(),
-         [&] { return gpu.launch("sgemm", {8, 8}, 256, 0, A, B, C, S, S, S); });
-  }
-  gpu.loadFile("mmagemm.ptx");
-  std::vector<unsigned short> h(L * L, 0x3f80);
-  CUdeviceptr HA = gpu.upload(h), HB = gpu.upload(h), HC = gpu.alloc(L * L * 4);
-  for (const char *checks : {"0", "all"}) {
-    gpu.configure("forward,lazy", 1, checks);
-    time((std::string("bf16 512^3 mma.sync, checks ") + checks).c_str(), [&] {
-      return gpu.launch("mmagemm", {8, 8}, 128, 0, HA, HB, HC, L, L, L);
-    });
-  }
 }
 
 } // namespace
