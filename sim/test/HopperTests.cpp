@@ -597,4 +597,49 @@ TEST(Hopper, WgmmaFragmentsAndDescriptors) {
   checkWgmma(f16half, 24, true, 64, false, false, true);
 }
 
+// Copies of accumulators in flight, as compilers leave them for ptxas to merge:
+// they get the result that their source will have.
+TEST(Hopper, AccumulatorsInFlightMayBeCopied) {
+  const char *ptx = R"(
+.version 8.0
+.target sm_90a
+.address_size 64
+.shared .align 1024 .b8 s[1024];
+.visible .entry k(.param .u64 out, .param .u64 desc) .reqntid 128
+{
+.reg .b64 %o, %d, %i; .reg .b32 %t, %a; .reg .f32 %f<4>, %g<4>, %h<4>; .reg .pred p;
+mov.u32 %t, %tid.x; mov.u32 %a, s; mad.lo.u32 %a, %t, 8, %a;
+st.shared.v2.b32 [%a], {0x3f803f80, 0x3f803f80};
+fence.proxy.async; bar.sync 0;
+ld.param.u64 %o, [out]; ld.param.u64 %d, [desc];
+mov.f32 %f0, 0f3F800000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0;
+setp.eq.u32 p, 0, 0;
+wgmma.fence.sync.aligned;
+wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %d, %d, p, 1, 1, 0, 0;
+wgmma.commit_group.sync.aligned;
+mov.f32 %g0, %f0; mov.f32 %g1, %f1; mov.f32 %g2, %f2; mov.f32 %g3, %f3;
+wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%g0, %g1, %g2, %g3}, %d, %d, p, 1, 1, 0, 0;
+mov.f32 %h0, %g0; mov.f32 %h1, %g1; mov.f32 %h2, %g2; mov.f32 %h3, %g3;
+wgmma.commit_group.sync.aligned;
+wgmma.wait_group.sync.aligned 0;
+add.f32 %h0, %h0, %h1; add.f32 %h2, %h2, %h3; add.f32 %h0, %h0, %h2;
+add.f32 %h0, %h0, %f0;
+mul.wide.u32 %i, %t, 4; add.s64 %o, %o, %i;
+st.global.f32 [%o], %h0;
+ret;
+}
+)";
+  underAllSchedules([&](Gpu &gpu) {
+    ASSERT_EQ(gpu.load(ptx), CUDA_SUCCESS) << gpu.log();
+    CUdeviceptr O = gpu.alloc(512);
+    // Rows of 32 bytes under the 32-byte swizzle; all of A's rows are the same
+    // eight, and all elements are one.
+    u64 descriptor = (u64)1 << 16 | (u64)(0 >> 4) << 32 | (u64)3 << 62;
+    ASSERT_EQ(gpu.launch("k", 1, 128, 0, O, descriptor), CUDA_SUCCESS)
+        << gpu.reports()[0].text;
+    for (float v : gpu.download<float>(O, 128))
+      ASSERT_EQ(v, 4 * (1 + 16 + 16) + 17.f);
+  });
+}
+
 } // namespace
