@@ -176,6 +176,31 @@ bool Checker::expandParams(const ast::Expr *e, std::vector<Val> &params) {
   }
 }
 
+/// Whether `loss` depends on `target` along floats and integers. Comparisons
+/// and stop_gradient end a path: what lies behind them is a constant.
+static bool dependsOn(Node *loss, Node *target) {
+  llvm::SmallPtrSet<Node *, 32> seen;
+  llvm::SmallVector<Node *, 32> work{loss};
+  while (!work.empty()) {
+    Node *node = work.pop_back_val();
+    if (node == target)
+      return true;
+    if (!seen.insert(node).second || node->op == Op::StopGradient)
+      continue;
+    auto follow = [&](Value operand) {
+      if (operand.type().elem != Elem::Bool)
+        work.push_back(operand.node);
+    };
+    for (Value operand : node->operands)
+      follow(operand);
+    if (node->body)
+      for (Node *inner : node->body->nodes)
+        if (inner->op == Op::Read)
+          follow(inner->operands[0]);
+  }
+  return false;
+}
+
 /// `grad(loss, x)`, `grad(loss, (a, b))`, `grad(loss, net)`.
 Val Checker::callGrad(const ast::CallExpr *e, bool withValue) {
   llvm::SmallVector<const ast::Expr *, 2> args;
@@ -236,6 +261,18 @@ Val Checker::callGrad(const ast::CallExpr *e, bool withValue) {
   for (const Val &val : wrt)
     values.push_back(val.kind == Val::Variable ? readVar(val, e->range)
                                                : val.value);
+  for (size_t i = 0; i < layout.size(); ++i) {
+    size_t at = layout[i].first;
+    if (layout[i].record || reached[at] ||
+        !dependsOn(loss.node, values[at].node))
+      continue;
+    report(Diag::GradientOfInteger, groups[i]->range)
+            .label(args[0]->range, "this is the loss")
+            .note("the loss depends on it through integers or argmax only, "
+                  "which have no derivative")
+        << sources.getText(groups[i]->range);
+    return Val();
+  }
   std::vector<Value> gradients = gradient(loss, values, e->range);
   llvm::SmallVector<Val, 4> out;
   for (const Group &group : layout) {

@@ -413,3 +413,17 @@ TEST(Checker, AssertsAtRunTime) {
         "E0310");
   }
 }
+
+TEST(Checker, NoGradientThroughIntegers) {
+  auto codesOf = [](const std::string &loss) {
+    return Checked("export fn a(x: f32[4], n: i32[4]) -> f32[4] { grad(" +
+                   loss + ", x) }")
+        .codes();
+  };
+  EXPECT_EQ(codesOf("f32(argmax(x, axis = 0))"), "E0613");
+  EXPECT_EQ(codesOf("sum(f32(i32(x)))"), "E0613");
+  EXPECT_EQ(codesOf("x[0] + sum(f32(i32(x)))"), "");
+  EXPECT_EQ(codesOf("sum(f32(n))"), "");
+  EXPECT_EQ(codesOf("sum(f32(i32(stop_gradient(x))))"), "");
+  EXPECT_EQ(codesOf("sum(if x > 0 then 1.0 else 2.0)"), "");
+}
