@@ -115,7 +115,8 @@ bool Parser::expectClose(Tok kind, SourceRange open) {
                        : kind == Tok::RBracket ? "]"
                                                : " }";
   // The indentation tells which brace it is.
-  if (kind == Tok::RBrace && findMissingBrace(open, place)) {
+  if (kind == Tok::RBrace && !silent && !aborted &&
+      findMissingBrace(open, place)) {
     found = "a line that stands further left";
     hole = place;
     LineColumn at = sources.getLineColumn(open.begin);
@@ -135,6 +136,15 @@ bool Parser::expectClose(Tok kind, SourceRange open) {
 /// until then, that is not deeper, and before a `}` that stands further left
 /// than the line of its `{`.
 bool Parser::findMissingBrace(SourceRange &open, SourceRange &place) {
+  // The text is read once, whatever the number of braces that are missing.
+  if (searchedBrace) {
+    if (!missingBrace.second.isValid())
+      return false;
+    open = missingBrace.first;
+    place = missingBrace.second;
+    return true;
+  }
+  searchedBrace = true;
   struct Open {
     Tok kind;
     SourceRange range;
@@ -160,6 +170,7 @@ bool Parser::findMissingBrace(SourceRange &open, SourceRange &place) {
         top.isFirst = false;
         if (top.isDeeper &&
             (closes ? indent < top.indent : indent <= top.indent)) {
+          missingBrace = {top.range, {end, end}};
           open = top.range;
           place = {end, end};
           return true;

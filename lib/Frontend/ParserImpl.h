@@ -137,6 +137,9 @@ private:
   /// The last `//` that was taken for a division, for the message about
   /// comments with a single blank.
   SourceRange lastFloorDiv;
+  /// What findMissingBrace() found, once it has looked: the `{` and the place.
+  bool searchedBrace = false;
+  std::pair<SourceRange, SourceRange> missingBrace;
 };
 
 } // namespace tdsl

@@ -64,6 +64,15 @@ TEST(Hostile, DeepCallsOfDeepExpressions) {
   EXPECT_TRUE(checked.codes().empty() || checked.codes() == "E0801");
 }
 
+TEST(Hostile, ManyMissingBracesInALongText) {
+  std::string text = "fn f() {\n";
+  for (int i = 0; i < 250; ++i)
+    text += "  if true {\n";
+  for (int i = 0; i < 200000; ++i)
+    text += "x\n";
+  mustFail(text);
+}
+
 TEST(Hostile, LongLineAndBytes) {
   mustFail(std::string(10'000'000, 'a'));
   mustFail(std::string(10'000'000, '1'));
