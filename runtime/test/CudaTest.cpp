@@ -1,350 +1,16 @@
 //===- CudaTest.cpp - the CUDA backend over a recording driver -*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// The driver here is a table of functions that keep device memory on the host,
-// check how they are called, record it, and run the tests' kernels on the CPU.
-//
-//===----------------------------------------------------------------------===//
 
-#include "ToyProgram.h"
-#include "core/Error.h"
-#include "core/Module.h"
-#include "cuda/CudaDevice.h"
+#include "FakeCuda.h"
 
-#include <gtest/gtest.h>
-
-#include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
-#include <map>
 
 using namespace tdsrt;
+using namespace toy;
 
 namespace {
 
-struct FakeKernel {
-  std::string name;
-  void (*run)(void *const *, const int64_t *, int64_t, int64_t, void *);
-  unsigned buffers;
-};
-
-struct FakeDriver {
-  int version = 12040;
-  int count = 1;
-  int major = 8, minor = 6;
-  size_t totalMemory = size_t(8) << 30;
-  size_t freeMemory = size_t(7) << 30;
-  int initResult = 0;
-  std::string rejectPtx; ///< the compiler's log when it does not accept PTX
-  int launchResult = 0;
-
-  std::vector<std::string> calls;
-  std::map<char *, size_t> memory;
-  size_t peakBytes = 0;
-  int contexts = 0, retained = 0, streams = 0, events = 0, modules = 0;
-  std::map<std::string, FakeKernel> kernels;
-  void *library = nullptr;
-  std::string loadedPtx;
-  std::string planHash;
-  std::map<std::string, unsigned> sharedAtLaunch;
-
-  void record(const std::string &what) { calls.push_back(what); }
-  size_t bytes() const {
-    size_t total = 0;
-    for (auto &[at, size] : memory)
-      total += size;
-    return total;
-  }
-  /// True when the range lies in one allocation.
-  bool inside(unsigned long long address, size_t size) const {
-    char *at = reinterpret_cast<char *>(address);
-    for (auto &[begin, length] : memory)
-      if (at >= begin && at + size <= begin + length)
-        return true;
-    return false;
-  }
-};
-
-FakeDriver *fake = nullptr;
-
-char *host(unsigned long long address) {
-  return reinterpret_cast<char *>(address);
-}
-
-CudaSymbols fakeSymbols() {
-  CudaSymbols s{};
-  s.init = [](unsigned) { return fake->initResult; };
-  s.driverGetVersion = [](int *out) {
-    *out = fake->version;
-    return 0;
-  };
-  s.getErrorName = [](CUresult result, const char **out) {
-    *out = result == 2     ? "CUDA_ERROR_OUT_OF_MEMORY"
-           : result == 218 ? "CUDA_ERROR_INVALID_PTX"
-           : result == 222 ? "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"
-                           : "CUDA_ERROR_OTHER";
-    return 0;
-  };
-  s.getErrorString = [](CUresult, const char **out) {
-    *out = "words of the driver";
-    return 0;
-  };
-  s.deviceGetCount = [](int *out) {
-    *out = fake->count;
-    return fake->count ? 0 : cudaErrorNoDevice;
-  };
-  s.deviceGet = [](CUdevice *out, int index) {
-    *out = 40 + index;
-    return 0;
-  };
-  s.deviceGetName = [](char *out, int size, CUdevice) {
-    std::strncpy(out, "Fake GPU", static_cast<size_t>(size));
-    return 0;
-  };
-  s.deviceGetAttribute = [](int *out, int which, CUdevice) {
-    *out = which == attributeComputeMajor   ? fake->major
-           : which == attributeComputeMinor ? fake->minor
-                                            : 100 * 1024;
-    return 0;
-  };
-  s.deviceTotalMem = [](size_t *out, CUdevice) {
-    *out = fake->totalMemory;
-    return 0;
-  };
-  s.primaryCtxRetain = [](CUcontext *out, CUdevice) {
-    ++fake->retained;
-    *out = fake;
-    return 0;
-  };
-  s.primaryCtxRelease = [](CUdevice) {
-    --fake->retained;
-    return 0;
-  };
-  s.ctxPushCurrent = [](CUcontext context) {
-    EXPECT_EQ(context, fake);
-    ++fake->contexts;
-    return 0;
-  };
-  s.ctxPopCurrent = [](CUcontext *) {
-    --fake->contexts;
-    return 0;
-  };
-  s.memGetInfo = [](size_t *free, size_t *total) {
-    EXPECT_GT(fake->contexts, 0);
-    *free = fake->freeMemory;
-    *total = fake->totalMemory;
-    return 0;
-  };
-  s.memAlloc = [](CUdeviceptr *out, size_t bytes) {
-    EXPECT_GT(fake->contexts, 0);
-    EXPECT_GT(bytes, 0u);
-    if (fake->bytes() + bytes > fake->freeMemory)
-      return cudaErrorOutOfMemory;
-    auto *memory =
-        static_cast<char *>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
-    std::memset(memory, 0xcd, bytes);
-    fake->memory[memory] = bytes;
-    fake->peakBytes = std::max(fake->peakBytes, fake->bytes());
-    *out = reinterpret_cast<CUdeviceptr>(memory);
-    return 0;
-  };
-  s.memFree = [](CUdeviceptr address) {
-    EXPECT_GT(fake->contexts, 0);
-    EXPECT_EQ(fake->memory.erase(host(address)), 1u);
-    std::free(host(address));
-    return 0;
-  };
-  s.memcpyHtoDAsync = [](CUdeviceptr to, const void *from, size_t bytes,
-                         CUstream) {
-    EXPECT_TRUE(fake->inside(to, bytes));
-    std::memcpy(host(to), from, bytes);
-    fake->record("HtoD " + std::to_string(bytes));
-    return 0;
-  };
-  s.memcpyDtoHAsync = [](void *to, CUdeviceptr from, size_t bytes, CUstream) {
-    std::memcpy(to, host(from), bytes);
-    fake->record("DtoH " + std::to_string(bytes));
-    return 0;
-  };
-  s.memcpyDtoDAsync = [](CUdeviceptr to, CUdeviceptr from, size_t bytes,
-                         CUstream) {
-    std::memcpy(host(to), host(from), bytes);
-    fake->record("DtoD " + std::to_string(bytes));
-    return 0;
-  };
-  s.memsetD8Async = [](CUdeviceptr to, unsigned char byte, size_t bytes,
-                       CUstream) {
-    EXPECT_TRUE(fake->inside(to, bytes));
-    std::memset(host(to), byte, bytes);
-    fake->record("memset " + std::to_string(bytes));
-    return 0;
-  };
-  s.moduleLoadDataEx = [](CUmodule *out, const void *image, unsigned count,
-                          int *options, void **values) {
-    EXPECT_GT(fake->contexts, 0);
-    if (!fake->rejectPtx.empty()) {
-      for (unsigned i = 0; i < count; ++i)
-        if (options[i] == jitErrorLog)
-          std::strcpy(static_cast<char *>(values[i]), fake->rejectPtx.c_str());
-      return 218;
-    }
-    fake->loadedPtx = static_cast<const char *>(image);
-    ++fake->modules;
-    *out = fake;
-    return 0;
-  };
-  s.moduleUnload = [](CUmodule) {
-    EXPECT_GT(fake->contexts, 0);
-    --fake->modules;
-    return 0;
-  };
-  s.moduleGetFunction = [](CUfunction *out, CUmodule, const char *name) {
-    auto found = fake->kernels.find(name);
-    if (found == fake->kernels.end())
-      return cudaErrorNotFound;
-    *out = &found->second;
-    return 0;
-  };
-  s.moduleGetGlobal = [](CUdeviceptr *out, size_t *bytes, CUmodule,
-                         const char *name) {
-    EXPECT_STREQ(name, "tds_plan_sha256");
-    if (fake->planHash.empty())
-      return cudaErrorNotFound;
-    *out = reinterpret_cast<CUdeviceptr>(fake->planHash.data());
-    *bytes = fake->planHash.size();
-    return 0;
-  };
-  s.funcSetAttribute = [](CUfunction function, int which, int value) {
-    EXPECT_EQ(which, functionMaxDynamicShared);
-    fake->record("shared " + static_cast<FakeKernel *>(function)->name + " " +
-                 std::to_string(value));
-    return 0;
-  };
-  s.launchKernel = [](CUfunction function, unsigned x, unsigned, unsigned,
-                      unsigned blockX, unsigned, unsigned, unsigned shared,
-                      CUstream stream, void **parameters, void **) {
-    auto *kernel = static_cast<FakeKernel *>(function);
-    EXPECT_GT(fake->contexts, 0);
-    EXPECT_EQ(blockX, 64u);
-    fake->sharedAtLaunch[kernel->name] = shared;
-    if (fake->launchResult)
-      return fake->launchResult;
-    std::vector<void *> buffers;
-    for (unsigned i = 0; i < kernel->buffers; ++i)
-      buffers.push_back(*static_cast<void **>(parameters[i]));
-    alignas(64) char scratch[64];
-    int64_t noSizes = 0;
-    bool hasSizes =
-        kernel->name == "toy_gradient" || kernel->name == "toy_count" ||
-        kernel->name == "toy_evaluate" || kernel->name == "toy_gather";
-    kernel->run(buffers.data(),
-                hasSizes
-                    ? static_cast<const int64_t *>(parameters[kernel->buffers])
-                    : &noSizes,
-                0, x, scratch);
-    fake->record(
-        "launch " + kernel->name + " on " +
-        (stream ? std::to_string(*static_cast<int *>(stream)) : "default"));
-    return 0;
-  };
-  s.streamCreate = [](CUstream *out, unsigned) {
-    static int own = 1;
-    ++fake->streams;
-    *out = &own;
-    return 0;
-  };
-  s.streamDestroy = [](CUstream) {
-    --fake->streams;
-    return 0;
-  };
-  s.streamSynchronize = [](CUstream) { return 0; };
-  s.streamWaitEvent = [](CUstream, CUevent, unsigned) {
-    fake->record("wait");
-    return 0;
-  };
-  s.eventCreate = [](CUevent *out, unsigned flags) {
-    EXPECT_EQ(flags, eventDisableTiming);
-    ++fake->events;
-    *out = fake;
-    return 0;
-  };
-  s.eventDestroy = [](CUevent) {
-    --fake->events;
-    return 0;
-  };
-  s.eventRecord = [](CUevent, CUstream) { return 0; };
-  s.eventSynchronize = [](CUevent) {
-    fake->record("synchronize");
-    return 0;
-  };
-  return s;
-}
-
-class Cuda : public testing::Test {
-protected:
-  void SetUp() override {
-    fake = &driver;
-    driver.library = dlopen(TOY_KERNELS, RTLD_NOW | RTLD_LOCAL);
-    ASSERT_NE(driver.library, nullptr);
-    nlohmann::json manifest = toy::cudaManifest();
-    for (const auto &kernel : manifest["kernels"]) {
-      std::string name = kernel["symbol"];
-      driver.kernels[name] = {name,
-                              reinterpret_cast<decltype(FakeKernel::run)>(
-                                  dlsym(driver.library, name.c_str())),
-                              kernel["buffers"].get<unsigned>()};
-    }
-  }
-  void TearDown() override {
-    // Whatever happened, nothing is left behind.
-    EXPECT_EQ(driver.contexts, 0);
-    EXPECT_EQ(driver.retained, 0);
-    EXPECT_EQ(driver.streams, 0);
-    EXPECT_EQ(driver.events, 0);
-    EXPECT_EQ(driver.modules, 0);
-    EXPECT_TRUE(driver.memory.empty());
-    dlclose(driver.library);
-    fake = nullptr;
-  }
-
-  std::shared_ptr<CudaDevice> open(unsigned index = 0) {
-    return CudaDevice::open(CudaDriver::fromSymbols(fakeSymbols()), index);
-  }
-  std::shared_ptr<Module> load(const nlohmann::json &manifest,
-                               std::shared_ptr<Device> device) {
-    return Module::load(
-        Container::fromMemory(toy::packPtx(manifest.dump()), "toy.ptx"),
-        std::move(device), 7, 0);
-  }
-  std::string failure(const nlohmann::json &manifest) {
-    try {
-      load(manifest, open());
-    } catch (const Error &error) {
-      return error.what();
-    }
-    return "no failure";
-  }
-
-  FakeDriver driver;
-};
-
-/// Trains on a module and gives the parameters.
-std::vector<float> trained(Module &module) {
-  std::vector<float> x, y;
-  toy::linearData(toy::batch, x, y);
-  const int64_t shapeX[] = {toy::batch, toy::features}, shapeY[] = {toy::batch};
-  float loss = 0;
-  tds_tensor inputs[] = {{TDS_F32, 2, shapeX, x.data()},
-                         {TDS_F32, 1, shapeY, y.data()},
-                         {TDS_F32, 0, nullptr, nullptr}};
-  tds_tensor results[] = {{TDS_F32, 0, nullptr, &loss}};
-  for (int i = 0; i < 10; ++i)
-    module.call(1, inputs, 3, results, 1);
-  std::vector<float> w(toy::features);
-  module.read(module.variable("net.w"), w.data());
-  EXPECT_GT(loss, 0);
-  return w;
-}
+using Cuda = CudaFixture;
 
 TEST_F(Cuda, GivesTheSameAsTheCpu) {
   auto module = load(toy::cudaManifest(), open());
@@ -370,14 +36,181 @@ TEST_F(Cuda, QueuesAStepInOrder) {
   EXPECT_EQ(driver.calls,
             (std::vector<std::string>{
                 // After init, on the caller's stream.
-                "wait", "DtoD 256", "DtoD 64", "HtoD 4",
+                "wait", "graph", "DtoD 256", "DtoD 64", "HtoD 4",
                 "launch toy_forward on 9", "launch toy_gradient on 9",
                 "launch toy_update on 9", "launch toy_update on 9",
                 "launch toy_count on 9", "launch toy_count on 9", "DtoD 4"}));
   EXPECT_GE(loss, 0);
+  auto count = [&](const char *what) {
+    return std::count(driver.calls.begin(), driver.calls.end(), what);
+  };
   driver.calls.clear();
   module->callDevice(1, inputs, 3, results, 1, &stream);
-  EXPECT_EQ(std::count(driver.calls.begin(), driver.calls.end(), "wait"), 0);
+  EXPECT_EQ(count("wait"), 0);
+  EXPECT_EQ(count("graph"), 1);
+
+  // A second set of pointers has a graph of its own; a third takes the place
+  // of the one that was used less lately, which is pointed to it.
+  EXPECT_EQ(driver.executables, 1);
+  float other = -1, third = -1;
+  results[0] = &other;
+  module->callDevice(1, inputs, 3, results, 1, &stream);
+  EXPECT_EQ(driver.executables, 2);
+  EXPECT_EQ(count("update"), 0);
+  EXPECT_GE(other, 0);
+  results[0] = &third;
+  float before = loss;
+  module->callDevice(1, inputs, 3, results, 1, &stream);
+  EXPECT_EQ(driver.executables, 2);
+  EXPECT_EQ(count("update"), 1);
+  EXPECT_GE(third, 0);
+  EXPECT_EQ(loss, before);
+  // Without a result it is another graph.
+  results[0] = nullptr;
+  module->callDevice(1, inputs, 3, results, 1, &stream);
+  EXPECT_EQ(driver.executables, 2);
+  EXPECT_EQ(count("graph"), 4);
+}
+
+/// One batch and where its loss goes.
+struct Batch {
+  Batch() { toy::linearData(toy::batch, x, y); }
+  std::shared_ptr<Call> start(Module &module) {
+    tds_tensor inputs[] = {{TDS_F32, 2, shapeX, x.data()},
+                           {TDS_F32, 1, shapeY, y.data()},
+                           {TDS_F32, 0, nullptr, nullptr}};
+    tds_tensor results[] = {{TDS_F32, 0, nullptr, &loss}};
+    return module.start(1, inputs, 3, results, 1);
+  }
+  int64_t shapeX[2] = {toy::batch, toy::features}, shapeY[1] = {toy::batch};
+  std::vector<float> x, y;
+  float loss = -1;
+};
+
+TEST_F(Cuda, KeepsTwoCallsInFlight) {
+  auto module = load(toy::cudaManifest(), open());
+  auto onCpu = Module::load(Container::fromMemory(toy::program(), "toy.so"),
+                            openDevice("cpu", 1), 7, 0);
+  std::vector<float> losses, expected;
+  Batch batches[2], one;
+  std::shared_ptr<Call> calls[2];
+  for (int step = 0; step < 6; ++step) {
+    Batch &batch = batches[step % 2];
+    if (calls[step % 2]) {
+      module->wait(*calls[step % 2]);
+      losses.push_back(batch.loss);
+    }
+    if (step == 2) {
+      driver.calls.clear();
+      driver.made = 0;
+    }
+    calls[step % 2] = batch.start(*module);
+    onCpu->wait(*one.start(*onCpu));
+    expected.push_back(one.loss);
+  }
+  // From the third step on: an upload and a graph a step, nothing else, and
+  // nothing is made.
+  EXPECT_EQ(driver.made, 0);
+  EXPECT_EQ(std::count(driver.calls.begin(), driver.calls.end(), "graph"), 4);
+  std::string upload =
+      "HtoD " + std::to_string(module->manifest().entries[1].inputBytes);
+  EXPECT_EQ(std::count(driver.calls.begin(), driver.calls.end(), upload), 4);
+  for (int step : {0, 1}) {
+    module->wait(*calls[step]);
+    module->wait(*calls[step]); // again is fine
+    losses.push_back(batches[step].loss);
+  }
+  EXPECT_EQ(losses, expected);
+  // A call that nobody waits for writes nothing, and a third waits for it.
+  Batch lost;
+  std::shared_ptr<Call> call = lost.start(*module);
+  module->abandon(*call);
+  for (int i = 0; i < 3; ++i)
+    calls[0] = batches[0].start(*module);
+  module->wait(*calls[0]);
+  EXPECT_EQ(lost.loss, -1);
+}
+
+TEST_F(Cuda, WaitsForTheFlagsOfAStepBeforeTheNext) {
+  auto module = load(toy::cudaManifest(), open());
+  std::vector<int32_t> good(toy::batch, 1), bad(toy::batch, 99);
+  const int64_t shape[] = {toy::batch};
+  std::vector<float> out(toy::batch, -1);
+  auto start = [&](std::vector<int32_t> &ids) {
+    tds_tensor inputs[] = {{TDS_I32, 1, shape, ids.data()}};
+    tds_tensor results[] = {{TDS_F32, 1, shape, out.data()}};
+    return module->start(4, inputs, 1, results, 1);
+  };
+  std::shared_ptr<Call> first = start(bad);
+  driver.calls.clear();
+  EXPECT_THROW(start(good), Error);
+  EXPECT_EQ(std::count(driver.calls.begin(), driver.calls.end(), "graph"), 0);
+  try {
+    module->wait(*first);
+    FAIL();
+  } catch (const Error &error) {
+    EXPECT_EQ(error.status, TDS_PROGRAM_ERROR);
+    EXPECT_NE(std::string(error.what()).find("toy.tds:"), std::string::npos);
+  }
+  EXPECT_EQ(out[0], -1);
+  module->initialize(3);
+  module->wait(*start(good));
+  EXPECT_EQ(out[0], 1);
+}
+
+TEST_F(Cuda, LaunchesOneByOneWithoutGraphs) {
+  CudaSymbols symbols = fakeSymbols();
+  symbols.graphLaunch = nullptr;
+  symbols.memAllocAsync = nullptr;
+  auto module = load(toy::cudaManifest(),
+                     CudaDevice::open(CudaDriver::fromSymbols(symbols), 0));
+  auto withGraphs = load(toy::cudaManifest(), open());
+  EXPECT_EQ(trained(*module), trained(*withGraphs));
+  driver.calls.clear();
+  std::vector<float> x(toy::batch * toy::features), y(toy::batch);
+  const void *inputs[] = {x.data(), y.data(), nullptr};
+  module->callDevice(1, inputs, 3, nullptr, 0, nullptr);
+  EXPECT_EQ(std::count(driver.calls.begin(), driver.calls.end(), "graph"), 0);
+  EXPECT_EQ(driver.calls.back(), "launch toy_count on default");
+}
+
+TEST_F(Cuda, RecordsWhatRanWhen) {
+  auto module = load(toy::cudaManifest(), open());
+  EXPECT_THROW(module->trace(), Error);
+  module->profileStart();
+  Batch batch;
+  module->wait(*batch.start(*module));
+  module->wait(*batch.start(*module));
+  auto trace = nlohmann::json::parse(module->trace());
+  std::map<std::string, double> seconds;
+  int uploads = 0, waits = 0;
+  for (const auto &event : trace["traceEvents"]) {
+    if (event["ph"] != "X")
+      continue;
+    if (event["cat"] == "kernel") {
+      seconds[event["args"]["symbol"]] += event["dur"].get<double>() * 1e-6;
+      EXPECT_EQ(event["args"]["entry"], "train");
+      EXPECT_NE(event["args"]["source"].get<std::string>().find("toy.tds:"),
+                std::string::npos);
+    }
+    uploads += event["name"] == "upload";
+    waits += event["name"] == "wait";
+  }
+  EXPECT_EQ(uploads, 2);
+  EXPECT_EQ(waits, 2);
+  for (size_t i = 0; i < module->manifest().kernels.size(); ++i) {
+    KernelCounters counters = module->counters(i);
+    EXPECT_EQ(counters.calls, counters.timedCalls);
+    EXPECT_NEAR(counters.seconds, seconds[module->manifest().kernels[i].symbol],
+                1e-9);
+  }
+  EXPECT_EQ(module->counters(3).calls, 4u); // toy_update, twice a step
+  EXPECT_NEAR(module->counters(3).seconds, 4 * 0.5e-3, 1e-9);
+  EXPECT_GT(module->counters(3).bytes, 0u);
+  module->profileStop();
+  module->wait(*batch.start(*module));
+  EXPECT_EQ(module->counters(3).calls, 6u);
+  EXPECT_EQ(module->counters(3).timedCalls, 4u);
 }
 
 TEST_F(Cuda, ReportsFlagsAtMostOneCallLate) {
@@ -453,18 +286,32 @@ TEST_F(Cuda, RefusesCodeOfAnotherPlan) {
   EXPECT_EQ(failure(toy::cudaManifest()), "no failure");
 }
 
-TEST_F(Cuda, LaunchErrorsNameTheKernel) {
-  auto module = load(toy::cudaManifest(), open());
-  driver.launchResult = 700;
-  try {
+TEST_F(Cuda, LaunchErrorsNameTheKernelOrTheEntry) {
+  for (bool graphs : {false, true}) {
+    CudaSymbols symbols = fakeSymbols();
+    if (!graphs)
+      symbols.graphLaunch = nullptr;
+    driver.launchResult = 0;
+    auto module = load(toy::cudaManifest(),
+                       CudaDevice::open(CudaDriver::fromSymbols(symbols), 0));
+    driver.launchResult = 700;
+    try {
+      trained(*module);
+      FAIL();
+    } catch (const Error &error) {
+      EXPECT_EQ(error.status, TDS_DEVICE_ERROR);
+      EXPECT_NE(std::string(error.what())
+                    .find(graphs ? "launching entry 'train' failed"
+                                 : "launching toy_forward (x @ w + b, "
+                                   "toy.tds:1:1) failed"),
+                std::string::npos)
+          << error.what();
+    }
+    // What the step left half done is not built upon.
+    driver.launchResult = 0;
+    EXPECT_THROW(trained(*module), Error);
+    module->initialize(7);
     trained(*module);
-    FAIL();
-  } catch (const Error &error) {
-    EXPECT_EQ(error.status, TDS_DEVICE_ERROR);
-    EXPECT_NE(std::string(error.what())
-                  .find("launching toy_forward (x @ w + b, toy.tds:1:1)"),
-              std::string::npos)
-        << error.what();
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <sstream>
 #include <sys/statvfs.h>
 #include <thread>
 #include <unistd.h>
@@ -272,6 +273,54 @@ TEST_F(Tool, StreamsMoreThanMemoryHolds) {
                          "x=" + path + ",y=" + pathY, "--steps", "20000"});
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_LT(outcome.maxKilobytes, 1 << 20);
+}
+
+TEST_F(Tool, WatchesTheGpus) {
+  setenv("TDS_NVML", FAKE_NVML, 1);
+  Outcome watched =
+      run({"devices", "--watch", "--every", "0.02", "--count", "2"});
+  EXPECT_EQ(watched.code, 0) << watched.text;
+  std::istringstream lines(watched.text);
+  std::string line;
+  std::vector<std::string> seen;
+  while (std::getline(lines, line))
+    seen.push_back(line);
+  ASSERT_EQ(seen.size(), 5u) << watched.text; // a heading, twice two GPUs
+  EXPECT_EQ(seen[1], seen[3]);
+  EXPECT_EQ(seen[2],
+            "1   Test GPU 1                   00000000:65:00.0     75 %   20 % "
+            "  3.00 of 8.00 GiB   54 C        -");
+  setenv("TDS_NVML", "/no/such/library.so", 1);
+  Outcome none = run({"devices", "--watch"});
+  unsetenv("TDS_NVML");
+  EXPECT_EQ(none.code, 1);
+  EXPECT_NE(none.text.find("error: there are no readings: no NVML"),
+            std::string::npos)
+      << none.text;
+  EXPECT_EQ(run({"devices", "--count", "2"}).code, 2);
+}
+
+TEST_F(Tool, PrintsAProfileAndWritesATrace) {
+  Outcome outcome = run(training("p.safetensors", {"--profile"}));
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_NE(outcome.text.find("kernel                               source"),
+            std::string::npos)
+      << outcome.text;
+  EXPECT_NE(outcome.text.find("\nmomentum "), std::string::npos);
+  EXPECT_NE(outcome.text.find("\nall kernels "), std::string::npos);
+  EXPECT_NE(outcome.text.find("100.0 %"), std::string::npos);
+  EXPECT_NE(outcome.text.find("GB/s, "), std::string::npos);
+
+  std::string trace = folder.path("trace.json");
+  outcome = run({"eval", artifact, "--data", data, "--trace", trace});
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  auto json = nlohmann::json::parse(toy::readAll(trace));
+  EXPECT_GT(json["traceEvents"].size(), 100u);
+  EXPECT_NE(outcome.text.find("ui.perfetto.dev"), std::string::npos);
+  EXPECT_EQ(run({"eval", artifact, "--data", data, "--trace",
+                 folder.path("no/such/folder.json")})
+                .code,
+            1);
 }
 
 } // namespace

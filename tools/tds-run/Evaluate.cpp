@@ -3,6 +3,8 @@
 
 #include "Evaluate.h"
 #include "Inputs.h"
+#include "Outputs.h"
+#include "Profile.h"
 
 #include <chrono>
 #include <cmath>
@@ -261,16 +263,19 @@ static void checkCombined(const tds::Entry &entry) {
 }
 
 int evaluate(const Options &options) {
+  checkOutputs(options, Command::Predict);
   tds::Device device = openDevice(options);
   tds::Module module = loadModule(options, device);
   tds::Entry entry = module.entry(options.entry);
   checkSetNames(options.set, {entry});
   checkCombined(entry);
   Sweep sweep(entry, options.data, options.set, false);
+  Profile profile(options, device, module);
   if (!sweep.run()) {
     std::fprintf(stderr, "interrupted\n");
     return interruptedExitCode;
   }
+  profile.finish();
   for (const NamedArray &array : sweep.arrays())
     std::printf("%s: %s\n", array.name.c_str(), arrayText(array).c_str());
   std::printf("rows: %llu in %.2f s\n",

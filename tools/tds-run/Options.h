@@ -21,6 +21,8 @@ struct Options {
   int threads = 0;
   uint64_t seed = 0;
   std::vector<std::string> set; ///< name=value, perhaps several by commas
+  std::string trace;            ///< a file; empty: none
+  bool profile = false;
 
   // train
   uint64_t epochs = 0, steps = 0; ///< 0: not given

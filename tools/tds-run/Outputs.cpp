@@ -113,6 +113,7 @@ void checkOutputs(const Options &options, Command command) {
       options.checkpoint);
   add(outputs, "--metrics", options.metrics);
   add(outputs, "--plot", options.plot);
+  add(outputs, "--trace", options.trace);
   add(outputs, "-o", options.output);
 
   std::vector<File> written = outputs;
@@ -138,6 +139,8 @@ void checkOutputs(const Options &options, Command command) {
       checkWhatIsThere(file, "file of metrics", "{\"step\": ");
     else if (file.option == "--plot")
       checkWhatIsThere(file, "picture (.svg)", "<svg");
+    else if (file.option == "--trace")
+      checkWhatIsThere(file, "trace", "{\"displayTimeUnit\"");
     else if (file.option == "-o" && hasSuffix(file.path, ".npz"))
       checkWhatIsThere(file, ".npz file", "PK");
     else if (file.option == "-o")

@@ -4,6 +4,7 @@
 #include "Evaluate.h"
 #include "Inputs.h"
 #include "Outputs.h"
+#include "Profile.h"
 
 #include <cstdio>
 
@@ -29,6 +30,7 @@ int predict(const Options &options) {
                      " results; give -o a name that ends in .npz");
   checkSetNames(options.set, {entry});
   Sweep sweep(entry, options.data, options.set, true);
+  Profile profile(options, device, module);
   if (!sweep.run()) {
     std::fprintf(stderr, "interrupted; %s is as it was\n",
                  options.output.c_str());
@@ -46,6 +48,7 @@ int predict(const Options &options) {
                 tds_type_name(array.type), shape.c_str(),
                 options.output.c_str());
   }
+  profile.finish();
   return 0;
 }
 

@@ -14,11 +14,14 @@
 #include "Numbers.h"
 #include "Outputs.h"
 #include "Plot.h"
+#include "Profile.h"
 #include "Progress.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <unistd.h>
@@ -73,10 +76,11 @@ private:
 
 class Training {
 public:
-  Training(const Options &options, tds::Module module)
-      : options(options), module(std::move(module)),
-        entry(this->module.entry(options.entry)),
-        fixed(entry, options.set, options.data), scalars(entry) {
+  Training(const Options &options, tds::Device deviceIn, tds::Module moduleIn)
+      : options(options), device(std::move(deviceIn)),
+        module(std::move(moduleIn)), entry(module.entry(options.entry)),
+        fixed(entry, options.set, options.data),
+        scalars{ScalarResults(entry), ScalarResults(entry)} {
     if (!entry.isStep())
       throw UsageError("entry '" + options.entry +
                        "' is a function, which trains nothing; name a step "
@@ -123,6 +127,7 @@ public:
     }
     checkSetNames(options.set, entries);
     metrics = std::make_unique<Metrics>(options.metrics, resumed, firstStep);
+    profile = std::make_unique<Profile>(options, device, module);
   }
 
   int run() {
@@ -145,6 +150,7 @@ public:
       throw;
     }
     finish(progress, end);
+    profile->finish();
     return end == End::Interrupted ? interruptedExitCode : 0;
   }
 
@@ -213,34 +219,91 @@ private:
       throw UsageError("--map and --allow-missing go with --init-from FILE");
   }
 
-  /// The rest of the epoch that `place` is in; false when interrupted.
+  /// Starts a step; its results are read by complete().
+  void begin(const tds_tensor *batch) {
+    inputs.assign(batch, batch + entry.inputs().size());
+    fixed.apply(inputs);
+    uint64_t number = done + flying.size();
+    flying.push_back(entry.start(inputs, scalars[number % inFlight].outputs()));
+  }
+
+  /// Waits for the step that was started first.
+  void complete(Progress &progress) {
+    const ScalarResults &results = scalars[done % inFlight];
+    flying.front().wait();
+    flying.pop_front();
+    ++done;
+    ++place.batch;
+    lossSum += results.loss();
+    ++lossCount;
+    if (!options.metrics.empty()) {
+      Figures figures = results.figures();
+      addReadings(figures);
+      metrics->step(done, place.epoch + 1, figures);
+    }
+    if (!options.plot.empty())
+      curve.emplace_back(done, results.loss());
+    progress.step(done, results.lossName(), results.loss());
+  }
+
+  /// What NVML reads of the GPU, once a second: asking takes longer than a
+  /// small step.
+  void addReadings(Figures &figures) {
+    auto now = std::chrono::steady_clock::now();
+    tds_gpu_readings gpu;
+    if (!hasReadings || now - lastReading < std::chrono::seconds(1))
+      return;
+    lastReading = now;
+    hasReadings = device.readings(gpu);
+    if (!hasReadings)
+      return;
+    for (auto [name, value] :
+         {std::pair{"gpu_utilization", gpu.gpu_utilization},
+          std::pair{"gpu_memory_used", gpu.memory_used},
+          std::pair{"gpu_temperature", gpu.temperature},
+          std::pair{"gpu_power", gpu.power}})
+      if (value >= 0)
+        figures.emplace_back(name, value);
+  }
+
+  /// The rest of the epoch that `place` is in; false when interrupted. Two
+  /// steps are in flight, so that a batch travels to a GPU while the one
+  /// before computes; where the variables are needed, all are completed first.
   bool runEpoch(Progress &progress) {
     const tds_tensor *batch = nullptr;
     uint64_t rows = 0;
-    double lossSum = 0;
-    uint64_t lossCount = 0;
-    while (done < total && loader->next(batch, rows)) {
-      inputs.assign(batch, batch + entry.inputs().size());
-      fixed.apply(inputs);
-      tds::detail::check(tds_entry_call(entry.get(), inputs.data(),
-                                        inputs.size(), scalars.outputs().data(),
-                                        scalars.outputs().size()));
-      ++done;
-      ++place.batch;
-      lossSum += scalars.loss();
-      ++lossCount;
-      if (!options.metrics.empty())
-        metrics->step(done, place.epoch + 1, scalars.figures());
-      if (!options.plot.empty())
-        curve.emplace_back(done, scalars.loss());
-      progress.step(done, scalars.lossName(), scalars.loss());
-      if (place.batch == batches)
-        break;
+    lossSum = 0;
+    lossCount = 0;
+    while (done < total && place.batch < batches) {
+      uint64_t begun = done + flying.size();
+      bool saveDue =
+          options.checkpointEvery && begun % options.checkpointEvery == 0;
+      bool hold = flying.size() == inFlight || begun == total ||
+                  place.batch + flying.size() == batches ||
+                  (!flying.empty() && (saveDue || interrupted()));
+      if (!hold) {
+        if (!loader->next(batch, rows))
+          break;
+        try {
+          begin(batch);
+        } catch (const tds::Error &) {
+          // A step before this one may have failed; then that is the error.
+          while (!flying.empty())
+            complete(progress);
+          throw;
+        }
+        continue;
+      }
+      complete(progress);
+      if (!flying.empty() || place.batch == batches)
+        continue;
       if (interrupted())
         return false;
       if (options.checkpointEvery && done % options.checkpointEvery == 0)
         save();
     }
+    while (!flying.empty())
+      complete(progress);
     if (place.batch < batches)
       return true; // --steps ends within an epoch.
     const tds_tensor *end = nullptr;
@@ -262,9 +325,9 @@ private:
     std::string text = "epoch " + std::to_string(place.epoch) + "/" +
                        std::to_string(epochCount) + ":";
     char number[64];
-    if (!scalars.lossName().empty()) {
+    if (!scalars[0].lossName().empty()) {
       std::snprintf(number, sizeof number, " %.4g,", meanLoss);
-      text += " " + scalars.lossName() + number;
+      text += " " + scalars[0].lossName() + number;
     }
     text += " " + countText(progress.rate()) + " rows/s";
     if (sweep) {
@@ -306,10 +369,10 @@ private:
     if (!lost)
       save();
     if (!lost && !options.plot.empty())
-      writeFile(
-          options.plot,
-          plotSvg(scalars.lossName().empty() ? "result" : scalars.lossName(),
-                  curve));
+      writeFile(options.plot,
+                plotSvg(scalars[0].lossName().empty() ? "result"
+                                                      : scalars[0].lossName(),
+                        curve));
     std::string text =
         end == End::Interrupted ? "interrupted at step " + std::to_string(done)
         : lost                  ? "failed at the first step"
@@ -333,17 +396,26 @@ private:
     progress.line(text);
   }
 
+  static constexpr size_t inFlight = 2; ///< what the runtime allows
+
   const Options &options;
+  tds::Device device;
   tds::Module module;
   tds::Entry entry;
   FixedInputs fixed;
-  ScalarResults scalars;
+  std::array<ScalarResults, inFlight> scalars; ///< by step, modulo
+  std::deque<tds::Call> flying;                ///< begun, not completed
+  double lossSum = 0;
+  uint64_t lossCount = 0;
+  bool hasReadings = true;
+  std::chrono::steady_clock::time_point lastReading{};
   tds_progress place{};
   bool resumed = false;
   bool saving = false; ///< stays set where saving failed
   std::unique_ptr<tds::Loader> loader;
   std::unique_ptr<Sweep> sweep;
   std::unique_ptr<Metrics> metrics;
+  std::unique_ptr<Profile> profile;
   uint64_t batches = 1, done = 0, firstStep = 0, total = 0, epochCount = 0;
   std::vector<tds_tensor> inputs;
   Curve curve;
@@ -362,9 +434,9 @@ int train(const Options &options) {
                      "to save to");
   checkOutputs(options, Command::Train);
   tds::Device device = openDevice(options);
-  return Training(options,
-                  tds::Module::load(options.artifact, device, options.seed))
-      .run();
+  tds::Module module =
+      tds::Module::load(options.artifact, device, options.seed);
+  return Training(options, device, module).run();
 }
 
 } // namespace tdsrun

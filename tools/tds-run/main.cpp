@@ -8,6 +8,7 @@
 
 #include "Numbers.h"
 #include "Options.h"
+#include "Profile.h"
 
 #include <CLI/CLI.hpp>
 
@@ -84,13 +85,21 @@ static void addCommon(CLI::App *command, Options &options,
                       "files for inputs: x=images.idx.gz,y=labels.idx.gz");
   command->add_option("--set", options.set, "numbers for inputs: lr=1e-3")
       ->take_all();
-  command->add_option("--device", options.device, "auto, cpu, cuda or cuda:N")
+  command
+      ->add_option("--device", options.device,
+                   "auto, cpu, cuda, cuda:N, sim or sim:sm_90a (a GPU "
+                   "simulated on the CPU)")
       ->capture_default_str();
   addNumber(command, "--threads", options.threads, 0, 1024,
             "CPU threads (0: all processors)");
   addNumber(command, "--seed", options.seed, 0,
             std::numeric_limits<uint64_t>::max(),
             "seed of initialisers, random numbers and row order (default: 0)");
+  command->add_option("--trace", options.trace,
+                      "write what ran when here (.json, for Perfetto), and "
+                      "print the profile");
+  command->add_flag("--profile", options.profile,
+                    "print time, bytes and operations of each kernel");
 }
 
 static int runCommandLine(int argc, char **argv) {
@@ -154,6 +163,18 @@ static int runCommandLine(int argc, char **argv) {
   info->add_option("artifact", infoPath, "a .so, .ptx or .tdsx")->required();
   CLI::App *devices =
       app.add_subcommand("devices", "say what this machine has");
+  bool watch = false;
+  double every = 1;
+  uint64_t count = 0;
+  CLI::Option *watchFlag = devices->add_flag(
+      "--watch", watch, "print what NVML reads of the GPUs, again and again");
+  devices->add_option("--every", every, "seconds between two readings")
+      ->check(CLI::Range(0.02, 86400.0))
+      ->capture_default_str()
+      ->needs(watchFlag);
+  addNumber(devices, "--count", count, 1, maxCount,
+            "readings to print (default: until a signal)");
+  devices->get_option("--count")->needs(watchFlag);
 
   try {
     app.parse(argc, argv);
@@ -182,6 +203,10 @@ static int runCommandLine(int argc, char **argv) {
   }
   if (*info)
     std::fputs(tds::describeArtifact(infoPath).c_str(), stdout);
+  if (*devices && watch) {
+    installSignalHandlers();
+    return watchDevices(every, count);
+  }
   if (*devices)
     std::fputs(tds::describeDevices().c_str(), stdout);
   return 0;

@@ -102,6 +102,7 @@ typedef enum tds_log_level TDS_INT {
 typedef struct tds_device tds_device;
 typedef struct tds_module tds_module;
 typedef struct tds_entry tds_entry;
+typedef struct tds_call tds_call;
 typedef struct tds_loader tds_loader;
 
 /// Receives one line (no newline). May be called from any thread.
@@ -147,15 +148,31 @@ typedef struct tds_memory_info {
   size_t scratch;   ///< CPU only: per-thread scratch times threads
 } tds_memory_info;
 
-/// How often a kernel ran and how long it took, since the module was loaded.
+/// How often a kernel ran and how long it took, since the module was loaded or
+/// profiling began. On the CPU all launches are timed; on CUDA those between
+/// tds_module_profile_start and tds_module_profile_stop.
 typedef struct tds_kernel_profile {
   const char *symbol; ///< name in the native code
   const char *title;  ///< what it computes, in the program's words
   const char *source; ///< file:line:column
   uint64_t calls;
-  double seconds; ///< wall time on the CPU; 0 on CUDA, where launches are
-                  ///< asynchronous
+  uint64_t timed_calls; ///< the calls that the figures below are of
+  double seconds;
+  uint64_t bytes; ///< of its operands, each counted once a launch
+  uint64_t flops; ///< operations on floats; 0 where the artefact says none
 } tds_kernel_profile;
+
+/// What NVIDIA's management library reads of one GPU; negative: not known.
+typedef struct tds_gpu_readings {
+  char name[96];
+  char pci_bus_id[32];
+  double gpu_utilization;    ///< 0 to 1, share of time in which a kernel ran
+  double memory_utilization; ///< 0 to 1, share of time with memory traffic
+  double memory_used;        ///< bytes, of all processes
+  double memory_total;       ///< bytes
+  double temperature;        ///< degrees Celsius
+  double power;              ///< watts
+} tds_gpu_readings;
 
 //===----------------------------------------------------------------------===//
 // The library
@@ -185,9 +202,10 @@ typedef struct tds_device_options {
   int32_t threads; ///< CPU worker threads; 0 takes the processors allowed
 } tds_device_options;
 
-/// Opens `spec`: "cpu", "cuda", "cuda:1", or "auto" (the first usable GPU,
-/// otherwise the CPU). `options` may be NULL. TDS_UNAVAILABLE carries the
-/// reason why there is no such device.
+/// Opens `spec`: "cpu", "cuda", "cuda:1", "auto" (the first usable GPU,
+/// otherwise the CPU), or a GPU that is simulated on the CPU: "sim", or
+/// "sim:sm_80" for one of that architecture. `options` may be NULL.
+/// TDS_UNAVAILABLE carries the reason why there is no such device.
 TDS_API tds_status tds_device_open(const char *spec,
                                    const tds_device_options *options,
                                    tds_device **out_device);
@@ -207,6 +225,26 @@ TDS_API const char *tds_device_description(const tds_device *device);
 
 /// One line that says why this device was taken.
 TDS_API const char *tds_device_reason(const tds_device *device);
+
+/// What the device can reach at most: bytes a second from and to its memory,
+/// and f32 operations a second (a fused multiply-add is two). 0 where that is
+/// not known. Measured on a CPU, at the first call, within a second; computed
+/// from clocks and units of a GPU.
+TDS_API tds_status tds_device_peaks(const tds_device *device,
+                                    double *out_bytes_per_second,
+                                    double *out_flops_per_second);
+
+/// Readings of this device. TDS_UNAVAILABLE, with the reason, where there are
+/// none: on the CPU, and without libnvidia-ml.so.1 (TDS_NVML names another
+/// library).
+TDS_API tds_status tds_device_readings(const tds_device *device,
+                                       tds_gpu_readings *out_readings);
+
+/// The GPUs that the management library sees, numbered in its order, which need
+/// not be that of "cuda:N". TDS_UNAVAILABLE as above.
+TDS_API tds_status tds_gpu_count(size_t *out_count);
+TDS_API tds_status tds_gpu_readings_at(size_t index,
+                                       tds_gpu_readings *out_readings);
 
 /// A report on this machine, several lines: driver, devices, memory, NCCL,
 /// MPI. The caller frees it with tds_string_free.
@@ -276,6 +314,18 @@ TDS_API tds_status tds_module_kernel_profile(const tds_module *module,
                                              size_t index,
                                              tds_kernel_profile *out_profile);
 
+/// Begins to time and record all that the module does; counters begin at
+/// nothing. On CUDA kernels are then launched one by one, between events,
+/// rather than as one graph, so that a step takes longer.
+TDS_API tds_status tds_module_profile_start(tds_module *module);
+TDS_API tds_status tds_module_profile_stop(tds_module *module);
+
+/// What was recorded since tds_module_profile_start, in Chrome's trace format
+/// (JSON; Perfetto and chrome://tracing show it): calls on the host, copies,
+/// and kernels by title with their source line. Waits for the device. The
+/// caller frees the text with tds_string_free.
+TDS_API tds_status tds_module_trace(tds_module *module, char **out_json);
+
 //===----------------------------------------------------------------------===//
 // Entries
 //===----------------------------------------------------------------------===//
@@ -309,6 +359,26 @@ TDS_API tds_status tds_entry_result(const tds_entry *entry, size_t index,
 TDS_API tds_status tds_entry_call(tds_entry *entry, const tds_tensor *inputs,
                                   size_t input_count, const tds_tensor *results,
                                   size_t result_count);
+
+/// As tds_entry_call, but returns as soon as the call is queued on the device:
+/// the inputs have been copied out then, and the results are written by the
+/// time that tds_call_wait returns; keep their memory until then (the shapes
+/// need not be kept). Two calls of an entry may be in flight, so that the
+/// inputs of one travel while the other computes; a third waits for the first.
+/// Calls compute in the order in which they were started. On the CPU the work
+/// is done on return. Errors of the program are those of tds_call_wait.
+TDS_API tds_status tds_entry_start(tds_entry *entry, const tds_tensor *inputs,
+                                   size_t input_count,
+                                   const tds_tensor *results,
+                                   size_t result_count, tds_call **out_call);
+
+/// Waits until the results are written, and says whether the call failed. May
+/// be called again.
+TDS_API tds_status tds_call_wait(tds_call *call);
+
+/// Lets go of a call. One that was not waited for goes on, but writes no
+/// results.
+TDS_API void tds_call_release(tds_call *call);
 
 /// Calls the entry with caller-owned memory on the device: one pointer for
 /// each input (NULL: its default) and each result (NULL: not wanted), dense

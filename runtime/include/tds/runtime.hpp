@@ -267,7 +267,7 @@ public:
     return Device(handle);
   }
 
-  /// "cpu", "cuda", "cuda:1" or "auto".
+  /// "cpu", "cuda", "cuda:1", "sim", "sim:sm_90a" or "auto".
   static Device open(const std::string &spec, int threads = 0) {
     tds_device_options options{threads};
     tds_device *handle = nullptr;
@@ -278,9 +278,22 @@ public:
   tds_device_kind kind() const { return tds_device_get_kind(get()); }
   std::string description() const { return tds_device_description(get()); }
   std::string reason() const { return tds_device_reason(get()); }
+  /// What it can reach at most; see tds_device_peaks.
+  double peakBytesPerSecond() const { return peaks().first; }
+  double peakFlopsPerSecond() const { return peaks().second; }
+
+  /// False where there are none; see tds_device_readings.
+  bool readings(tds_gpu_readings &out) const {
+    return tds_device_readings(get(), &out) == TDS_OK;
+  }
   tds_device *get() const { return ref.get(); }
 
 private:
+  std::pair<double, double> peaks() const {
+    double bytes = 0, flops = 0;
+    detail::check(tds_device_peaks(get(), &bytes, &flops));
+    return {bytes, flops};
+  }
   explicit Device(tds_device *handle) : ref(handle) {}
   detail::Ref<tds_device, tds_device_retain, tds_device_release> ref;
 };
@@ -334,6 +347,21 @@ public:
 private:
   std::shared_ptr<const std::vector<Port>> ports;
   std::vector<Tensor> tensors;
+};
+
+/// A call that was started; see tds_entry_start. Letting go of it without
+/// waiting abandons its results.
+class Call {
+public:
+  explicit Call(tds_call *handle) : handle(handle) {}
+  /// Throws what the call met.
+  void wait() { detail::check(tds_call_wait(handle.get())); }
+
+private:
+  struct Release {
+    void operator()(tds_call *call) const { tds_call_release(call); }
+  };
+  std::unique_ptr<tds_call, Release> handle;
 };
 
 class Entry {
@@ -395,6 +423,16 @@ public:
     detail::check(tds_entry_call(get(), raw.data(), raw.size(),
                                  rawOutputs.data(), rawOutputs.size()));
     return Results(resultPorts, std::move(outputs));
+  }
+
+  /// Without waiting; see tds_entry_start. The tensors' shapes need not live
+  /// on, the memory of the results must until Call::wait.
+  Call start(const std::vector<tds_tensor> &inputs,
+             const std::vector<tds_tensor> &results) const {
+    tds_call *handle = nullptr;
+    detail::check(tds_entry_start(get(), inputs.data(), inputs.size(),
+                                  results.data(), results.size(), &handle));
+    return Call(handle);
   }
 
   /// With memory of the caller on the device; see tds_entry_call_device.
@@ -534,6 +572,16 @@ public:
     for (size_t i = 0; i < list.size(); ++i)
       detail::check(tds_module_kernel_profile(get(), i, &list[i]));
     return list;
+  }
+
+  /// Times and records from here on; see tds_module_profile_start.
+  void profileStart() { detail::check(tds_module_profile_start(get())); }
+  void profileStop() { detail::check(tds_module_profile_stop(get())); }
+  /// The recording as JSON for Perfetto.
+  std::string trace() {
+    char *text = nullptr;
+    detail::check(tds_module_trace(get(), &text));
+    return detail::takeText(text);
   }
 
   void save(const std::string &path, const Progress &progress = {}) const {

@@ -8,6 +8,7 @@
 #include "checkpoint/Checkpoint.h"
 #include "core/Error.h"
 #include "core/Module.h"
+#include "cuda/Nvml.h"
 #include "data/Loader.h"
 
 #include <atomic>
@@ -33,6 +34,11 @@ struct tds_entry {
   std::shared_ptr<Module> module;
   uint32_t index;
   const EntryPlan &plan() const { return module->manifest().entries[index]; }
+};
+
+struct tds_call {
+  std::shared_ptr<Module> module;
+  std::shared_ptr<Call> call;
 };
 
 struct tds_loader {
@@ -223,6 +229,45 @@ const char *tds_device_reason(const tds_device *device) {
   return device->device->reason.c_str();
 }
 
+tds_status tds_device_peaks(const tds_device *device,
+                            double *out_bytes_per_second,
+                            double *out_flops_per_second) {
+  return guarded([&] {
+    need(device, "device");
+    need(out_bytes_per_second, "out_bytes_per_second");
+    need(out_flops_per_second, "out_flops_per_second");
+    DevicePeaks peaks = device->device->peaks();
+    *out_bytes_per_second = peaks.bytesPerSecond;
+    *out_flops_per_second = peaks.flopsPerSecond;
+  });
+}
+
+tds_status tds_device_readings(const tds_device *device,
+                               tds_gpu_readings *out_readings) {
+  return guarded([&] {
+    need(device, "device");
+    need(out_readings, "out_readings");
+    std::string bus = device->device->pciBusId();
+    if (bus.empty())
+      fail(TDS_UNAVAILABLE, "a CPU has no readings; NVML knows GPUs");
+    *out_readings = Nvml::shared().read(bus);
+  });
+}
+
+tds_status tds_gpu_count(size_t *out_count) {
+  return guarded([&] {
+    need(out_count, "out_count");
+    *out_count = Nvml::shared().count();
+  });
+}
+
+tds_status tds_gpu_readings_at(size_t index, tds_gpu_readings *out_readings) {
+  return guarded([&] {
+    need(out_readings, "out_readings");
+    *out_readings = Nvml::shared().read(index);
+  });
+}
+
 tds_status tds_devices_describe(char **out_text) {
   return guarded([&] {
     need(out_text, "out_text");
@@ -364,9 +409,36 @@ tds_status tds_module_kernel_profile(const tds_module *module, size_t index,
       fail(TDS_INVALID_ARGUMENT, "kernel ", index,
            " does not exist; there are ", kernels.size());
     KernelCounters counters = module->module->counters(index);
-    *out_profile = {kernels[index].symbol.c_str(), kernels[index].title.c_str(),
-                    kernels[index].source.c_str(), counters.calls,
-                    counters.seconds};
+    *out_profile = {kernels[index].symbol.c_str(),
+                    kernels[index].title.c_str(),
+                    kernels[index].source.c_str(),
+                    counters.calls,
+                    counters.timedCalls,
+                    counters.seconds,
+                    counters.bytes,
+                    counters.flops};
+  });
+}
+
+tds_status tds_module_profile_start(tds_module *module) {
+  return guarded([&] {
+    need(module, "module");
+    module->module->profileStart();
+  });
+}
+
+tds_status tds_module_profile_stop(tds_module *module) {
+  return guarded([&] {
+    need(module, "module");
+    module->module->profileStop();
+  });
+}
+
+tds_status tds_module_trace(tds_module *module, char **out_json) {
+  return guarded([&] {
+    need(module, "module");
+    need(out_json, "out_json");
+    *out_json = copyText(module->module->trace());
   });
 }
 
@@ -461,6 +533,38 @@ tds_status tds_entry_call(tds_entry *entry, const tds_tensor *inputs,
     entry->module->call(entry->index, inputs, input_count, results,
                         result_count);
   });
+}
+
+tds_status tds_entry_start(tds_entry *entry, const tds_tensor *inputs,
+                           size_t input_count, const tds_tensor *results,
+                           size_t result_count, tds_call **out_call) {
+  return guarded([&] {
+    need(entry, "entry");
+    need(out_call, "out_call");
+    if (input_count)
+      need(inputs, "inputs");
+    if (result_count)
+      need(results, "results");
+    auto handle = std::make_unique<tds_call>();
+    handle->module = entry->module;
+    handle->call = entry->module->start(entry->index, inputs, input_count,
+                                        results, result_count);
+    *out_call = handle.release();
+  });
+}
+
+tds_status tds_call_wait(tds_call *call) {
+  return guarded([&] {
+    need(call, "call");
+    call->module->wait(*call->call);
+  });
+}
+
+void tds_call_release(tds_call *call) {
+  if (!call)
+    return;
+  call->module->abandon(*call->call);
+  delete call;
 }
 
 tds_status tds_entry_call_device(tds_entry *entry, const void *const *inputs,

@@ -21,9 +21,10 @@ MemoryPlan MemoryPlan::of(const Manifest &manifest, unsigned threads) {
   plan.slabs = manifest.slabBytes();
   plan.constants = manifest.constantBytes();
   uint64_t scratch = 0;
+  uint64_t inputSlots = manifest.target.kind == TDS_DEVICE_CUDA ? callSlots : 1;
   for (const EntryPlan &entry : manifest.entries) {
     plan.arena = std::max(plan.arena, entry.arenaBytes);
-    plan.slots += entry.inputBytes + entry.resultBytes;
+    plan.slots += entry.inputBytes * inputSlots + entry.resultBytes;
     scratch = std::max(scratch, entry.scratchBytes);
   }
   if (__builtin_mul_overflow(scratch, uint64_t(threads), &plan.scratch) ||
@@ -60,9 +61,15 @@ std::shared_ptr<Device> openDevice(const std::string &spec, unsigned threads,
     device->reason = cat(spec, ": asked for");
     return device;
   }
+  if (spec == "sim" || spec.rfind("sim:", 0) == 0) {
+    auto device = CudaDevice::open(
+        CudaDriver::simulator(spec == "sim" ? "" : spec.substr(4)), 0, "sim");
+    device->reason = cat(spec, ": asked for; a GPU simulated on the CPU");
+    return device;
+  }
   if (spec != "auto")
     fail(TDS_INVALID_ARGUMENT, "device '", printable(spec),
-         "' is not known; write auto, cpu, cuda or cuda:1");
+         "' is not known; write auto, cpu, cuda, cuda:1, sim or sim:sm_90a");
 
   // A damaged file is reported as that, whatever devices there are.
   if (container && !container->isBundle())

@@ -699,8 +699,16 @@ private:
         args.at(i).at(2).bad("is ", operand.offset,
                              ", which is not a multiple of ",
                              argumentAlignment);
+      bool seen = false;
+      for (const Operand &other : command.args)
+        seen |= other.space == operand.space && other.index == operand.index &&
+                other.offset == operand.offset;
+      if (!seen)
+        command.operandBytes += operand.bytes;
       command.args.push_back(operand);
     }
+    if (at.has("flops"))
+      command.flops = at.get("flops").integer();
     JsonCursor sizes = at.get("sizes");
     if (sizes.size() != kernel.sizes)
       sizes.bad("has ", sizes.size(), " numbers, but kernel '", kernel.symbol,
@@ -716,6 +724,12 @@ private:
 };
 
 } // namespace
+
+void fillDefault(const Port &port, void *to) {
+  size_t size = sizeOf(port.type);
+  for (uint64_t at = 0; at < port.bytes; at += size)
+    std::memcpy(static_cast<char *>(to) + at, port.defaultBytes.data(), size);
+}
 
 Manifest parseManifest(std::string_view json, const std::string &where) {
   nlohmann::json document = parseJson(json, where);

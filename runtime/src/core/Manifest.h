@@ -72,6 +72,8 @@ struct Command {
   uint64_t work = 0;
   std::vector<Operand> args;
   std::vector<int64_t> sizes;
+  uint64_t flops = 0;        ///< operations of the whole launch; 0: not known
+  uint64_t operandBytes = 0; ///< of all args, each range counted once
   Operand to, from;
   uint64_t bytes = 0;
   uint8_t byte = 0;
@@ -88,6 +90,9 @@ struct Port {
   bool hasDefault = false;
   std::array<uint8_t, 8> defaultBytes{}; ///< one element in the port's type
 };
+
+/// Writes the default into every element of `to`, which has the port's bytes.
+void fillDefault(const Port &port, void *to);
 
 struct Flag {
   std::string text, source;

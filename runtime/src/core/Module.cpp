@@ -3,6 +3,7 @@
 
 #include "core/Module.h"
 #include "core/Error.h"
+#include "profile/Recorder.h"
 
 #include <cstring>
 
@@ -32,6 +33,8 @@ std::shared_ptr<Module> Module::load(const Container &container,
   module->device = std::move(device);
   module->program = module->device->load(module->artifact);
   module->checkPlanHash();
+  module->inFlight.resize(manifest.entries.size());
+  module->nextSlot.resize(manifest.entries.size());
   for (uint32_t i = 0; i < manifest.entries.size(); ++i)
     if (manifest.entries[i].kind != EntryPlan::Kind::Init)
       module->visible.push_back(i);
@@ -40,6 +43,9 @@ std::shared_ptr<Module> Module::load(const Container &container,
   module->initialize(seed);
   return module;
 }
+
+// The recorder outlives the program, which may still write into it.
+Module::~Module() { program.reset(); }
 
 /// Native code trusts the plan it was compiled with: how much work a launch
 /// has and how large its buffers are. The code carries the hash of that plan,
@@ -56,19 +62,27 @@ void Module::checkPlanHash() {
 
 void Module::initialize(uint64_t seed) {
   std::lock_guard<std::recursive_mutex> guard(mutex);
+  settleAll();
+  if (deviceEntry >= 0) {
+    deviceEntry = -1;
+    program->synchronize();
+  }
   failedStep.clear();
-  pendingEntry = -1;
-  program->clearSlabs(programStream);
+  program->clearSlabs();
   for (uint32_t i = 0; i < manifest().entries.size(); ++i) {
     const EntryPlan &entry = manifest().entries[i];
     if (entry.kind != EntryPlan::Kind::Init)
       continue;
-    program->upload({Space::Input, 0, i, entry.inputs[0].offset}, &seed,
-                    sizeof seed, programStream);
-    program->run(i, programStream);
-    checkFlags(i);
+    char *staged = program->stageInputs(i, 0, ++callNumber);
+    std::memcpy(staged + entry.inputs[0].offset, &seed, sizeof seed);
+    program->sendInputs(i, 0);
+    program->start(i, 0, {});
+    const char *results = program->finish(i, 0);
+    if (entry.flagsPort)
+      checkFlags(i, reinterpret_cast<const int32_t *>(results +
+                                                      entry.flagsPort->offset));
   }
-  program->synchronize(programStream);
+  program->synchronize();
 }
 
 const Variable *Module::findVariable(const std::string &name) const {
@@ -87,14 +101,13 @@ const Variable &Module::variable(const std::string &name) const {
 void Module::read(const Variable &variable, void *out) {
   std::lock_guard<std::recursive_mutex> guard(mutex);
   program->download({Space::Slab, variable.slab, 0, variable.offset}, out,
-                    variable.bytes, programStream);
+                    variable.bytes);
 }
 
 void Module::write(const Variable &variable, const void *data) {
   std::lock_guard<std::recursive_mutex> guard(mutex);
   program->upload({Space::Slab, variable.slab, 0, variable.offset}, data,
-                  variable.bytes, programStream);
-  program->synchronize(programStream);
+                  variable.bytes);
 }
 
 /// "input 'x' of entry 'train'" and what is wrong with a tensor for it.
@@ -131,31 +144,73 @@ static void needDefault(const Port &port, const EntryPlan &entry) {
          "' has no default; give it a value");
 }
 
-/// The default in every element of the port. It lives as long as the module, as
-/// copies to the device may end after the call.
-const void *Module::defaultOf(const Port &port) {
-  if (port.shape.empty())
-    return port.defaultBytes.data();
-  std::vector<uint8_t> &bytes = filledDefaults[&port];
-  if (bytes.size() != port.bytes) {
-    size_t size = sizeOf(port.type);
-    bytes.resize(port.bytes);
-    for (size_t at = 0; at < port.bytes; at += size)
-      std::memcpy(bytes.data() + at, port.defaultBytes.data(), size);
-  }
-  return bytes.data();
-}
-
-void Module::beginCall(const EntryPlan &entry) {
-  settlePending();
+void Module::refuseAfterFailure(const EntryPlan &entry) const {
   if (entry.kind == EntryPlan::Kind::Step && !failedStep.empty())
     fail(TDS_PROGRAM_ERROR, "entry '", entry.name,
          "' is refused, since an earlier step failed (", failedStep,
          "); load the module again");
 }
 
-void Module::call(uint32_t index, const tds_tensor *inputs, size_t inputCount,
-                  const tds_tensor *results, size_t resultCount) {
+void Module::failStep(const EntryPlan &entry, const std::string &why) {
+  if (entry.kind == EntryPlan::Kind::Step && failedStep.empty())
+    failedStep = why;
+}
+
+/// Waits for a call, and gives its results to the caller or keeps its error.
+void Module::settle(Call &call) {
+  if (call.settled)
+    return;
+  call.settled = true;
+  const EntryPlan &entry = manifest().entries[call.entry];
+  inFlight[call.entry][call.slot] = nullptr;
+  try {
+    const char *results = nullptr;
+    try {
+      double begin = recording ? recorder->now() : 0;
+      results = program->finish(call.entry, call.slot);
+      if (recording)
+        recorder->span(Recorder::Track::Host, "wait", &entry.name, call.number,
+                       begin, recorder->now() - begin);
+    } catch (const Error &error) {
+      failStep(entry, error.what());
+      throw;
+    }
+    if (entry.flagsPort)
+      checkFlags(call.entry, reinterpret_cast<const int32_t *>(
+                                 results + entry.flagsPort->offset));
+    for (size_t i = 0; i < call.results.size(); ++i)
+      if (call.results[i] && entry.results[i].bytes)
+        std::memcpy(call.results[i], results + entry.results[i].offset,
+                    entry.results[i].bytes);
+  } catch (const Error &error) {
+    call.error = error;
+  }
+}
+
+void Module::settleAll() {
+  for (auto &slots : inFlight)
+    for (std::shared_ptr<Call> slot : slots)
+      if (slot)
+        settle(*slot);
+}
+
+/// A step must not begin before it is known that none before it failed: what
+/// it would change is what the failed one left unchanged.
+void Module::settleBefore(const EntryPlan &entry) {
+  if (entry.kind != EntryPlan::Kind::Step)
+    return;
+  for (size_t i = 0; i < inFlight.size(); ++i)
+    if (manifest().entries[i].flagsPort &&
+        manifest().entries[i].kind == EntryPlan::Kind::Step)
+      for (std::shared_ptr<Call> slot : inFlight[i])
+        if (slot)
+          settle(*slot);
+}
+
+std::shared_ptr<Call> Module::start(uint32_t index, const tds_tensor *inputs,
+                                    size_t inputCount,
+                                    const tds_tensor *results,
+                                    size_t resultCount) {
   std::lock_guard<std::recursive_mutex> guard(mutex);
   const EntryPlan &entry = manifest().entries[index];
   checkCounts(entry, inputCount, resultCount);
@@ -165,24 +220,67 @@ void Module::call(uint32_t index, const tds_tensor *inputs, size_t inputCount,
     else
       needDefault(entry.inputs[i], entry);
   }
-  for (size_t i = 0; i < resultCount; ++i)
+  auto call = std::make_shared<Call>();
+  call->entry = index;
+  call->number = ++callNumber;
+  std::vector<bool> wanted(resultCount);
+  for (size_t i = 0; i < resultCount; ++i) {
     if (results[i].data)
       checkTensor(results[i], entry.results[i], "result", entry);
-  beginCall(entry);
+    call->results.push_back(results[i].data);
+    wanted[i] = results[i].data != nullptr;
+  }
+  settleDevice();
+  refuseAfterFailure(entry);
+  call->slot = nextSlot[index];
+  if (std::shared_ptr<Call> earlier = inFlight[index][call->slot])
+    settle(*earlier);
+
+  double begin = recording ? recorder->now() : 0;
+  char *staged = program->stageInputs(index, call->slot, call->number);
   for (size_t i = 0; i < inputCount; ++i) {
     const Port &port = entry.inputs[i];
-    if (port.bytes != 0)
-      program->upload({Space::Input, 0, index, port.offset},
-                      inputs[i].data ? inputs[i].data : defaultOf(port),
-                      port.bytes, programStream);
+    if (inputs[i].data && port.bytes)
+      std::memcpy(staged + port.offset, inputs[i].data, port.bytes);
+    else
+      fillDefault(port, staged + port.offset);
   }
-  program->run(index, programStream);
-  checkFlags(index);
-  for (size_t i = 0; i < resultCount; ++i)
-    if (results[i].data)
-      program->download({Space::Result, 0, index, entry.results[i].offset},
-                        results[i].data, entry.results[i].bytes, programStream);
-  program->synchronize(programStream);
+  program->sendInputs(index, call->slot);
+  settleBefore(entry);
+  refuseAfterFailure(entry);
+  try {
+    program->start(index, call->slot, wanted);
+  } catch (const Error &error) {
+    failStep(entry, error.what());
+    throw;
+  }
+  nextSlot[index] = (call->slot + 1) % callSlots;
+  inFlight[index][call->slot] = call;
+  if (recording)
+    recorder->span(Recorder::Track::Host, "call", &entry.name, call->number,
+                   begin, recorder->now() - begin);
+  // A CPU has done it all; its results must not wait in the slot, which both
+  // calls share.
+  if (device->kind() == TDS_DEVICE_CPU)
+    settle(*call);
+  return call;
+}
+
+void Module::wait(Call &call) {
+  std::lock_guard<std::recursive_mutex> guard(mutex);
+  settle(call);
+  if (call.error)
+    throw Error(*call.error);
+}
+
+void Module::abandon(Call &call) {
+  std::lock_guard<std::recursive_mutex> guard(mutex);
+  call.results.assign(call.results.size(), nullptr);
+}
+
+void Module::call(uint32_t index, const tds_tensor *inputs, size_t inputCount,
+                  const tds_tensor *results, size_t resultCount) {
+  wait(*start(index, inputs, inputCount, results, resultCount));
 }
 
 void Module::callDevice(uint32_t index, const void *const *inputs,
@@ -194,24 +292,20 @@ void Module::callDevice(uint32_t index, const void *const *inputs,
   for (size_t i = 0; i < inputCount; ++i)
     if (!inputs[i])
       needDefault(entry.inputs[i], entry);
-  beginCall(entry);
-  for (size_t i = 0; i < inputCount; ++i) {
-    const Port &port = entry.inputs[i];
-    Address to{Space::Input, 0, index, port.offset};
-    if (inputs[i])
-      program->copyIn(to, inputs[i], port.bytes, stream);
-    else if (port.bytes != 0)
-      program->upload(to, defaultOf(port), port.bytes, stream);
+  settleDevice();
+  settleAll();
+  refuseAfterFailure(entry);
+  ++callNumber;
+  try {
+    program->runDevice(index, inputs, results, resultCount, stream, callNumber);
+  } catch (const Error &error) {
+    failStep(entry, error.what());
+    throw;
   }
-  program->run(index, stream);
-  for (size_t i = 0; i < resultCount; ++i)
-    if (results[i])
-      program->copyOut({Space::Result, 0, index, entry.results[i].offset},
-                       results[i], entry.results[i].bytes, stream);
   if (entry.flagsPort)
-    pendingEntry = index;
+    deviceEntry = index;
   if (device->kind() == TDS_DEVICE_CPU)
-    settlePending();
+    settleDevice();
 }
 
 void Module::readResult(uint32_t index, size_t result, void *out,
@@ -227,45 +321,77 @@ void Module::readResult(uint32_t index, size_t result, void *out,
     fail(TDS_INVALID_ARGUMENT, "result '", port.name, "' of entry '",
          entry.name, "' has ", port.bytes, " bytes, but ", bytes,
          " were given");
-  settlePending();
-  program->download({Space::Result, 0, index, port.offset}, out, bytes,
-                    programStream);
+  settleDevice();
+  settleAll();
+  program->download({Space::Result, 0, index, port.offset}, out, bytes);
 }
 
 void Module::synchronize() {
   std::lock_guard<std::recursive_mutex> guard(mutex);
-  program->synchronize(programStream);
-  settlePending();
+  settleAll();
+  program->synchronize();
+  settleDevice();
 }
 
-void Module::settlePending() {
-  if (pendingEntry < 0)
+/// Looks at the flags of the last call with device memory, and throws if one
+/// is set.
+void Module::settleDevice() {
+  if (deviceEntry < 0)
     return;
-  uint32_t entry = static_cast<uint32_t>(pendingEntry);
-  pendingEntry = -1;
-  checkFlags(entry);
-}
-
-void Module::checkFlags(uint32_t index) {
+  uint32_t index = static_cast<uint32_t>(deviceEntry);
+  deviceEntry = -1;
   const EntryPlan &entry = manifest().entries[index];
-  if (!entry.flagsPort)
-    return;
   std::vector<int32_t> values(entry.flags.size());
   program->download({Space::Result, 0, index, entry.flagsPort->offset},
-                    values.data(), entry.flagsPort->bytes, programStream);
-  for (size_t i = 0; i < values.size(); ++i) {
+                    values.data(), entry.flagsPort->bytes);
+  checkFlags(index, values.data());
+}
+
+void Module::checkFlags(uint32_t index, const int32_t *values) {
+  const EntryPlan &entry = manifest().entries[index];
+  for (size_t i = 0; i < entry.flags.size(); ++i) {
     if (values[i] == 0)
       continue;
     std::string what = cat(entry.flags[i].source, ": ", entry.flags[i].text);
     bool isStep = entry.kind == EntryPlan::Kind::Step;
-    if (isStep)
-      failedStep = what;
+    failStep(entry, what);
     fail(TDS_PROGRAM_ERROR, what, " (in entry '", entry.name, "'",
          isStep ? "; the step changed nothing, and further ones are refused "
                   "until the module is loaded again)"
                 : ")",
          "; check the data that was passed in");
   }
+}
+
+void Module::profileStart() {
+  std::lock_guard<std::recursive_mutex> guard(mutex);
+  settleAll();
+  recording = false;
+  program->profile(nullptr);
+  auto fresh = std::make_unique<Recorder>();
+  program->profile(fresh.get());
+  recorder = std::move(fresh);
+  recording = true;
+}
+
+void Module::profileStop() {
+  std::lock_guard<std::recursive_mutex> guard(mutex);
+  settleAll();
+  program->profile(nullptr);
+  recording = false;
+}
+
+std::string Module::trace() {
+  std::lock_guard<std::recursive_mutex> guard(mutex);
+  if (!recorder)
+    fail(TDS_INVALID_ARGUMENT, name(),
+         ": was not profiled; call tds_module_profile_start first");
+  settleAll();
+  program->synchronize();
+  if (recorder->dropped())
+    log(TDS_LOG_WARNING, cat("the trace lacks its last ", recorder->dropped(),
+                             " spans, which were too many; trace fewer steps"));
+  return recorder->json(manifest(), device->description());
 }
 
 } // namespace tdsrt

@@ -5,6 +5,7 @@
 #include "core/Error.h"
 #include "cpu/CpuFeatures.h"
 #include "cpu/CpuProgram.h"
+#include "profile/Peaks.h"
 
 #include <cstdio>
 #include <cstring>
@@ -88,6 +89,14 @@ uint64_t CpuDevice::availableMemory() const {
     return kilobytes * 1024;
   long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
   return pages > 0 && size > 0 ? uint64_t(pages) * uint64_t(size) : 0;
+}
+
+DevicePeaks CpuDevice::peaks() const {
+  std::call_once(peaksMeasured, [&] {
+    ThreadPool own(threads);
+    measured = measureCpuPeaks(own);
+  });
+  return measured;
 }
 
 std::unique_ptr<Program>

@@ -22,11 +22,15 @@ public:
   void checkNeeds(const Target &target, const std::string &name) const override;
   uint64_t availableMemory() const override;
   unsigned scratchThreads() const override { return threads; }
+  /// Measured at the first call, in about a tenth of a second.
+  DevicePeaks peaks() const override;
   std::unique_ptr<Program>
   load(std::shared_ptr<const Artifact> artifact) override;
 
 private:
   unsigned threads;
+  mutable std::once_flag peaksMeasured;
+  mutable DevicePeaks measured;
   std::once_flag poolMade;
   std::shared_ptr<ThreadPool> pool; ///< made by the first load
 };

@@ -9,9 +9,9 @@
 
 #include "cpu/CpuProgram.h"
 #include "core/Error.h"
+#include "profile/Recorder.h"
 
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
@@ -122,7 +122,8 @@ struct Step {
   int64_t work;
   char *to;
   const char *from;
-  uint64_t bytes;
+  uint64_t bytes; ///< of a copy or fill; of a launch's operands
+  uint64_t flops;
   uint8_t byte;
   /// What one work item has cost, for the choice of threads; 0: not known.
   double secondsPerItem = 0;
@@ -153,12 +154,78 @@ public:
       resolve(entry);
   }
 
-  void run(uint32_t entry, Stream) override {
+  // Calls run at once, so that one slot does for both; the staged inputs are
+  // the input slot itself.
+  char *stageInputs(uint32_t entry, unsigned, uint64_t number) override {
+    callNumber = number;
+    return inputs[entry].data();
+  }
+  void sendInputs(uint32_t, unsigned) override {}
+  void start(uint32_t entry, unsigned, const std::vector<bool> &) override {
+    run(entry);
+  }
+  const char *finish(uint32_t entry, unsigned) override {
+    return results[entry].data();
+  }
+
+  void runDevice(uint32_t index, const void *const *given, void *const *wanted,
+                 size_t resultCount, Stream, uint64_t number) override {
+    callNumber = number;
+    const EntryPlan &entry = artifact->manifest.entries[index];
+    for (size_t i = 0; i < entry.inputs.size(); ++i) {
+      const Port &port = entry.inputs[i];
+      if (!port.bytes)
+        continue;
+      char *to = inputs[index].data() + port.offset;
+      if (given[i])
+        std::memcpy(to, given[i], port.bytes);
+      else
+        fillDefault(port, to);
+    }
+    run(index);
+    for (size_t i = 0; i < resultCount; ++i)
+      if (const Port &port = entry.results[i]; wanted[i] && port.bytes)
+        std::memcpy(wanted[i], results[index].data() + port.offset, port.bytes);
+  }
+
+  void upload(Address to, const void *host, uint64_t bytes) override {
+    if (bytes)
+      std::memcpy(pointerTo(to), host, bytes);
+  }
+  void download(Address from, void *host, uint64_t bytes) override {
+    if (bytes)
+      std::memcpy(host, pointerTo(from), bytes);
+  }
+  void clearSlabs() override {
+    for (Block &slab : slabs)
+      slab.clear();
+  }
+  void synchronize() override {}
+
+  bool readSymbol(const char *symbol, void *out, size_t bytes) override {
+    void *address = code.find(symbol);
+    if (address)
+      std::memcpy(out, address, bytes);
+    return address != nullptr;
+  }
+
+  MemoryPlan memory() const override { return plan; }
+  void profile(Recorder *wanted) override {
+    recorder = wanted;
+    if (recorder)
+      counts.assign(counts.size(), {});
+  }
+  KernelCounters counters(size_t kernel) const override {
+    return counts[kernel];
+  }
+
+private:
+  void run(uint32_t entry) {
     FloatModeScope modes;
     for (Step &step : entries[entry]) {
       switch (step.op) {
       case Command::Op::Launch:
-        launch(step);
+        launch(step, entry);
         break;
       case Command::Op::Copy:
         if (step.bytes && step.to != step.from)
@@ -172,41 +239,6 @@ public:
     }
   }
 
-  void upload(Address to, const void *host, uint64_t bytes, Stream) override {
-    if (bytes)
-      std::memcpy(pointerTo(to), host, bytes);
-  }
-  void download(Address from, void *host, uint64_t bytes, Stream) override {
-    if (bytes)
-      std::memcpy(host, pointerTo(from), bytes);
-  }
-  void copyIn(Address to, const void *device, uint64_t bytes,
-              Stream stream) override {
-    upload(to, device, bytes, stream);
-  }
-  void copyOut(Address from, void *device, uint64_t bytes,
-               Stream stream) override {
-    download(from, device, bytes, stream);
-  }
-  void clearSlabs(Stream) override {
-    for (Block &slab : slabs)
-      slab.clear();
-  }
-  void synchronize(Stream) override {}
-
-  bool readSymbol(const char *symbol, void *out, size_t bytes) override {
-    void *address = code.find(symbol);
-    if (address)
-      std::memcpy(out, address, bytes);
-    return address != nullptr;
-  }
-
-  MemoryPlan memory() const override { return plan; }
-  KernelCounters counters(size_t kernel) const override {
-    return counts[kernel];
-  }
-
-private:
   void allocate() {
     const Manifest &manifest = artifact->manifest;
     for (const Slab &slab : manifest.slabs)
@@ -268,6 +300,8 @@ private:
           step.buffers.push_back(pointer(operand));
         step.sizes = command.sizes;
         step.work = static_cast<int64_t>(command.work);
+        step.bytes = command.operandBytes;
+        step.flops = command.flops;
       } else {
         step.to = pointer(command.to);
         step.from =
@@ -280,7 +314,7 @@ private:
     entries.push_back(std::move(steps));
   }
 
-  void launch(Step &step) {
+  void launch(Step &step, uint32_t entry) {
     struct Context {
       CpuProgram *self;
       Step *step;
@@ -294,14 +328,13 @@ private:
     bool alone = pool->size() == 1 || step.work == 1 ||
                  (step.secondsPerItem > 0 &&
                   step.secondsPerItem * double(step.work) < shareSeconds);
-    auto begin = std::chrono::steady_clock::now();
+    auto begin = Recorder::Clock::now();
     if (alone)
       body(&context, 0, step.work, 0);
     else
       pool->parallelFor(step.work, body, &context);
     double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
-            .count();
+        std::chrono::duration<double>(Recorder::Clock::now() - begin).count();
     // A launch on all threads bounds the cost from above; the least ever seen
     // is the one without cold caches and other processes.
     double cost = seconds * (alone ? 1 : pool->size()) / double(step.work);
@@ -309,7 +342,14 @@ private:
       step.secondsPerItem = cost;
     KernelCounters &counter = counts[step.kernel];
     ++counter.calls;
+    ++counter.timedCalls;
     counter.seconds += seconds;
+    counter.bytes += step.bytes;
+    counter.flops += step.flops;
+    if (recorder)
+      recorder->kernel(step.kernel, &artifact->manifest.entries[entry].name,
+                       callNumber, recorder->timeOf(begin), seconds, step.bytes,
+                       step.flops);
   }
 
   std::shared_ptr<const Artifact> artifact;
@@ -318,6 +358,8 @@ private:
   MemoryPlan plan;
   std::vector<KernelFunction> functions;
   std::vector<KernelCounters> counts;
+  Recorder *recorder = nullptr;
+  uint64_t callNumber = 0;
   std::vector<Block> slabs, constants, inputs, results, scratch;
   Block arena;
   std::vector<std::vector<Step>> entries;

@@ -12,9 +12,15 @@ CudaContextScope::CudaContextScope(const CudaDriver &driver, CUcontext context)
                "making the GPU's context current");
 }
 
+CudaContextScope::CudaContextScope(const CudaDriver &driver, CUcontext context,
+                                   std::nothrow_t) noexcept
+    : driver(driver), pushed(driver.call.ctxPushCurrent(context) == 0 ||
+                             driver.call.ctxPushCurrent(context) == 0) {}
+
 CudaContextScope::~CudaContextScope() {
   CUcontext popped;
-  driver.call.ctxPopCurrent(&popped);
+  if (pushed)
+    driver.call.ctxPopCurrent(&popped);
 }
 
 bool CudaArch::parse(const std::string &text, CudaArch &out) {
@@ -42,18 +48,39 @@ bool CudaArch::runsOn(unsigned deviceMajor, unsigned deviceMinor) const {
   return deviceMajor > major || (deviceMajor == major && deviceMinor >= minor);
 }
 
+/// What a GPU reaches at most, from its clocks (kHz) and units.
+static DevicePeaks peaksOf(double clock, double multiprocessors,
+                           double memoryClock, double busBits, unsigned major,
+                           unsigned minor) {
+  // f32 lanes of a multiprocessor (CUDA programming guide, "Arithmetic
+  // Instructions"); memory moves data on both edges of its clock.
+  double lanes = major >= 9 || (major == 8 && minor >= 6) || major == 5 ||
+                         (major == 6 && minor >= 1)
+                     ? 128
+                     : 64;
+  DevicePeaks peaks;
+  peaks.flopsPerSecond = clock * 1e3 * multiprocessors * lanes * 2;
+  peaks.bytesPerSecond = memoryClock * 1e3 * 2 * busBits / 8;
+  return peaks;
+}
+
 std::shared_ptr<CudaDevice> CudaDevice::open(std::shared_ptr<CudaDriver> driver,
-                                             unsigned index) {
+                                             unsigned index,
+                                             const char *family) {
+  if (!driver)
+    fail(TDS_UNAVAILABLE, family, ':', index,
+         " is unavailable: libtds_cudasim.so was not found; build it (target "
+         "tds_cudasim) or name it in TDS_CUDA_DRIVER");
   if (!driver->usable())
-    fail(TDS_UNAVAILABLE, "cuda:", index,
+    fail(TDS_UNAVAILABLE, family, ':', index,
          " is unavailable: ", driver->reason());
   if (index >= driver->deviceCount())
-    fail(TDS_UNAVAILABLE, "cuda:", index, " is unavailable: the driver sees ",
-         driver->deviceCount(), driver->deviceCount() == 1 ? " GPU" : " GPUs",
-         ", counted from 0");
+    fail(TDS_UNAVAILABLE, family, ':', index,
+         " is unavailable: the driver sees ", driver->deviceCount(),
+         driver->deviceCount() == 1 ? " GPU" : " GPUs", ", counted from 0");
   std::shared_ptr<CudaDevice> device(new CudaDevice);
   const CudaSymbols &call = driver->call;
-  std::string what = cat("opening cuda:", index);
+  std::string what = cat("opening ", family, ':', index);
   driver->check(call.deviceGet(&device->handle, static_cast<int>(index)), what);
   char name[256] = {};
   driver->check(call.deviceGetName(name, sizeof name - 1, device->handle),
@@ -67,6 +94,15 @@ std::shared_ptr<CudaDevice> CudaDevice::open(std::shared_ptr<CudaDriver> driver,
   device->computeMajor = attribute(attributeComputeMajor);
   device->computeMinor = attribute(attributeComputeMinor);
   device->sharedLimit = attribute(attributeMaxSharedOptin);
+  device->memoryPools = attribute(attributeMemoryPools) != 0;
+  device->devicePeaks = peaksOf(
+      attribute(attributeClock), attribute(attributeMultiprocessors),
+      attribute(attributeMemoryClock), attribute(attributeMemoryBusBits),
+      device->computeMajor, device->computeMinor);
+  char bus[32] = {};
+  driver->check(call.deviceGetPciBusId(bus, sizeof bus - 1, device->handle),
+                what);
+  device->busId = printable(bus, sizeof bus);
   driver->check(call.deviceTotalMem(&device->totalMemory, device->handle),
                 what);
   driver->check(call.primaryCtxRetain(&device->primary, device->handle), what);

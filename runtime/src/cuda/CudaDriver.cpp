@@ -5,7 +5,10 @@
 #include "cuda/CudaDriver.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
+#include <unistd.h>
+#include <vector>
 
 namespace tdsrt {
 
@@ -18,6 +21,47 @@ std::shared_ptr<CudaDriver> CudaDriver::shared() {
 }
 
 std::shared_ptr<CudaDriver> CudaDriver::open(const std::string &path) {
+  return open(path, "");
+}
+
+/// Where the simulator is looked for: where TDS_CUDA_DRIVER points, beside the
+/// library of this code, beside the program, and by name.
+static std::vector<std::string> simulatorPaths() {
+  constexpr char name[] = "libtds_cudasim.so";
+  std::vector<std::string> paths;
+  const char *given = std::getenv("TDS_CUDA_DRIVER");
+  if (given && std::strstr(given, name))
+    paths.push_back(given);
+  auto folderOf = [](std::string path) {
+    size_t slash = path.rfind('/');
+    return slash == std::string::npos ? std::string(".")
+                                      : path.substr(0, slash);
+  };
+  Dl_info self;
+  if (dladdr(reinterpret_cast<void *>(&simulatorPaths), &self) &&
+      self.dli_fname)
+    paths.push_back(folderOf(self.dli_fname) + '/' + name);
+  char program[4096];
+  ssize_t length = readlink("/proc/self/exe", program, sizeof program);
+  if (length > 0)
+    paths.push_back(
+        folderOf(std::string(program, static_cast<size_t>(length))) +
+        "/../lib/" + name);
+  paths.push_back(name);
+  return paths;
+}
+
+std::shared_ptr<CudaDriver> CudaDriver::simulator(const std::string &arch) {
+  // One a process: the look-alike is initialised once. A later wish for
+  // another architecture is answered by it with an error.
+  for (const std::string &path : simulatorPaths())
+    if (path.find('/') == std::string::npos || access(path.c_str(), R_OK) == 0)
+      return open(path, arch.empty() ? "default" : arch);
+  return nullptr;
+}
+
+std::shared_ptr<CudaDriver> CudaDriver::open(const std::string &path,
+                                             const std::string &simulatedArch) {
   auto driver = std::make_shared<CudaDriver>();
   driver->libraryPath = path;
   // Never closed: drivers do not support being unloaded.
@@ -25,8 +69,25 @@ std::shared_ptr<CudaDriver> CudaDriver::open(const std::string &path) {
   if (!library) {
     const char *error = dlerror();
     driver->unusableReason =
-        cat("no CUDA driver (", printable(error ? error : path, 200), ")");
+        cat(simulatedArch.empty() ? "no CUDA driver (" : "no simulator (",
+            printable(error ? error : path, 200), ")");
     return driver;
+  }
+  if (!simulatedArch.empty()) {
+    auto setArch = reinterpret_cast<int (*)(const char *)>(
+        dlsym(library, "tdsSimSetArch"));
+    if (!setArch) {
+      driver->unusableReason =
+          cat(printable(path, 200), " is not the simulator of this version");
+      return driver;
+    }
+    if (simulatedArch != "default" && !setArch(simulatedArch.c_str())) {
+      driver->unusableReason =
+          cat("the simulator cannot be ", printable(simulatedArch, 20),
+              "; write sim:sm_50 to sim:sm_90a, and one architecture a "
+              "process");
+      return driver;
+    }
   }
   std::string missing;
 #define TDS_RESOLVE(field, symbol, parameters)                                 \
@@ -36,6 +97,35 @@ std::shared_ptr<CudaDriver> CudaDriver::open(const std::string &path) {
     missing = symbol;
   TDS_CUDA_FUNCTIONS(TDS_RESOLVE)
 #undef TDS_RESOLVE
+  // A group of which a function is missing is not there.
+  bool whole = true;
+  auto resolve = [&](const char *symbol) {
+    void *found = dlsym(library, symbol);
+    whole &= found != nullptr;
+    return found;
+  };
+#define TDS_RESOLVE(field, symbol, parameters)                                 \
+  driver->call.field =                                                         \
+      reinterpret_cast<CUresult(*) parameters>(resolve(symbol));
+  TDS_CUDA_POOL_FUNCTIONS(TDS_RESOLVE)
+  if (!whole)
+    driver->call.memAllocAsync = nullptr;
+  whole = true;
+  TDS_CUDA_GRAPH_FUNCTIONS(TDS_RESOLVE)
+#undef TDS_RESOLVE
+  // Before CUDA 12 the node's structure was shorter and its function had no
+  // suffix.
+  if (!driver->call.graphAddKernel) {
+    driver->call.graphAddKernel =
+        reinterpret_cast<decltype(driver->call.graphAddKernel)>(
+            dlsym(library, "cuGraphAddKernelNode"));
+    whole = driver->call.graphAddKernel && driver->call.graphCreate &&
+            driver->call.graphDestroy && driver->call.graphAddCopy &&
+            driver->call.graphAddFill && driver->call.graphInstantiate &&
+            driver->call.graphExecDestroy && driver->call.graphExecSetCopy;
+  }
+  if (!whole)
+    driver->call.graphLaunch = nullptr;
   if (!missing.empty()) {
     driver->unusableReason =
         cat("the CUDA driver ", printable(path, 200), " has no function '",

@@ -29,10 +29,56 @@ using CUmodule = void *;
 using CUfunction = void *;
 using CUstream = void *;
 using CUevent = void *;
+using CUgraph = void *;
+using CUgraphNode = void *;
+using CUgraphExec = void *;
+
+/// CUDA_KERNEL_NODE_PARAMS_v2; the first version is its beginning.
+struct CudaKernelNode {
+  CUfunction function;
+  unsigned grid[3], block[3], sharedBytes;
+  void **parameters;
+  void **extra;
+  void *kernel;
+  CUcontext context;
+};
+static_assert(sizeof(CudaKernelNode) == 72);
+
+constexpr unsigned memoryHost = 1, memoryDevice = 2;
+
+/// CUDA_MEMCPY3D.
+struct CudaCopyNode {
+  struct Side {
+    size_t x, y, z, lod;
+    unsigned type;
+    void *host;
+    CUdeviceptr device;
+    void *array, *reserved;
+    size_t pitch, height;
+  };
+  Side from, to;
+  size_t width, height, depth;
+};
+static_assert(sizeof(CudaCopyNode) == 200);
+
+/// CUDA_MEMSET_NODE_PARAMS.
+struct CudaFillNode {
+  CUdeviceptr to;
+  size_t pitch;
+  unsigned value, elementSize;
+  size_t width, height;
+};
+static_assert(sizeof(CudaFillNode) == 40);
 
 constexpr CUresult cudaErrorOutOfMemory = 2;
 constexpr CUresult cudaErrorNoDevice = 100;
 constexpr CUresult cudaErrorNotFound = 500;
+constexpr CUresult cudaErrorNotReady = 600;
+constexpr int attributeClock = 13; // kHz
+constexpr int attributeMultiprocessors = 16;
+constexpr int attributeMemoryClock = 36; // kHz
+constexpr int attributeMemoryBusBits = 37;
+constexpr int attributeMemoryPools = 115;
 constexpr int attributeMaxSharedOptin = 97;
 constexpr int attributeComputeMajor = 75;
 constexpr int attributeComputeMinor = 76;
@@ -86,12 +132,44 @@ constexpr unsigned streamNonBlocking = 1;
   X(eventCreate, "cuEventCreate", (CUevent *, unsigned))                       \
   X(eventDestroy, "cuEventDestroy_v2", (CUevent))                              \
   X(eventRecord, "cuEventRecord", (CUevent, CUstream))                         \
-  X(eventSynchronize, "cuEventSynchronize", (CUevent))
+  X(eventSynchronize, "cuEventSynchronize", (CUevent))                         \
+  X(eventElapsedTime, "cuEventElapsedTime", (float *, CUevent, CUevent))       \
+  X(memHostAlloc, "cuMemHostAlloc", (void **, size_t, unsigned))               \
+  X(memFreeHost, "cuMemFreeHost", (void *))                                    \
+  X(deviceGetPciBusId, "cuDeviceGetPCIBusId", (char *, int, CUdevice))
 
-/// The functions that are used; all of them are set.
+// Stream-ordered allocation, CUDA 11.2 and newer.
+#define TDS_CUDA_POOL_FUNCTIONS(X)                                             \
+  X(memAllocAsync, "cuMemAllocAsync", (CUdeviceptr *, size_t, CUstream))       \
+  X(memFreeAsync, "cuMemFreeAsync", (CUdeviceptr, CUstream))
+
+// Graphs, CUDA 11.4 and newer.
+#define TDS_CUDA_GRAPH_FUNCTIONS(X)                                            \
+  X(graphCreate, "cuGraphCreate", (CUgraph *, unsigned))                       \
+  X(graphDestroy, "cuGraphDestroy", (CUgraph))                                 \
+  X(graphAddKernel, "cuGraphAddKernelNode_v2",                                 \
+    (CUgraphNode *, CUgraph, const CUgraphNode *, size_t,                      \
+     const CudaKernelNode *))                                                  \
+  X(graphAddCopy, "cuGraphAddMemcpyNode",                                      \
+    (CUgraphNode *, CUgraph, const CUgraphNode *, size_t,                      \
+     const CudaCopyNode *, CUcontext))                                         \
+  X(graphAddFill, "cuGraphAddMemsetNode",                                      \
+    (CUgraphNode *, CUgraph, const CUgraphNode *, size_t,                      \
+     const CudaFillNode *, CUcontext))                                         \
+  X(graphInstantiate, "cuGraphInstantiateWithFlags",                           \
+    (CUgraphExec *, CUgraph, unsigned long long))                              \
+  X(graphExecDestroy, "cuGraphExecDestroy", (CUgraphExec))                     \
+  X(graphExecSetCopy, "cuGraphExecMemcpyNodeSetParams",                        \
+    (CUgraphExec, CUgraphNode, const CudaCopyNode *, CUcontext))               \
+  X(graphLaunch, "cuGraphLaunch", (CUgraphExec, CUstream))
+
+/// The functions that are used. The first group is always set, each of the
+/// others whole or not at all.
 struct CudaSymbols {
 #define TDS_DECLARE(field, symbol, parameters) CUresult(*field) parameters;
   TDS_CUDA_FUNCTIONS(TDS_DECLARE)
+  TDS_CUDA_POOL_FUNCTIONS(TDS_DECLARE)
+  TDS_CUDA_GRAPH_FUNCTIONS(TDS_DECLARE)
 #undef TDS_DECLARE
 };
 
@@ -101,6 +179,9 @@ public:
   static std::shared_ptr<CudaDriver> shared();
   /// Opens a library; never throws: what went wrong is in reason().
   static std::shared_ptr<CudaDriver> open(const std::string &path);
+  /// The simulator as `arch` (sm_90a; empty: its own default), from the
+  /// library beside this one or beside the program.
+  static std::shared_ptr<CudaDriver> simulator(const std::string &arch);
   /// Takes a table as it is.
   static std::shared_ptr<CudaDriver> fromSymbols(const CudaSymbols &symbols);
 
@@ -108,6 +189,9 @@ public:
   /// Why there is no driver to use; empty when there is.
   const std::string &reason() const { return unusableReason; }
   int version() const { return driverVersion; }
+  /// Whether the driver has graphs, and stream-ordered allocation.
+  bool hasGraphs() const { return call.graphLaunch != nullptr; }
+  bool hasPools() const { return call.memAllocAsync != nullptr; }
   unsigned deviceCount() const { return devices; }
   /// One line for the report of devices.
   std::string describe() const;
@@ -120,6 +204,8 @@ public:
   CudaSymbols call{};
 
 private:
+  static std::shared_ptr<CudaDriver> open(const std::string &path,
+                                          const std::string &simulatedArch);
   void initialize();
   std::string unusableReason;
   std::string libraryPath;
