@@ -42,6 +42,11 @@ TDS_SIM_EXPORT void tdsSimClearReports(void);
 TDS_SIM_EXPORT int tdsSimConfigure(const char *schedule,
                                    unsigned long long seed, const char *checks);
 
+/** Sets the architecture ("sm_50" to "sm_90a") in place of TDS_SIM_ARCH. To be
+    called before cuInit(); 0 if there is no such architecture, or if the
+    simulator already runs as another. */
+TDS_SIM_EXPORT int tdsSimSetArch(const char *arch);
+
 #ifdef __cplusplus
 }
 #endif

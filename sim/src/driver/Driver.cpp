@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // All work (kernels, copies, fills, host calls) is queued on streams and done
-// by one engine thread, which takes the heads of the streams in the order of
-// submission or, under a reverse or random schedule, in an order that only
-// events and the default stream's rule restrain.
+// by two engine threads, one for copies between host and device, one for the
+// rest. They take the heads of the streams in the order of submission. Under a
+// reverse or random schedule one engine does all, in an order that only events
+// and the default stream's rule restrain.
 //
 //===----------------------------------------------------------------------===//
 
@@ -68,7 +69,33 @@ CUresult Driver::initialise() {
   return CUDA_SUCCESS;
 }
 
-Entry::Entry(bool needContext) : driver(Driver::get()), lock(driver.mutex) {
+void logCall(const char *function) {
+  static FILE *file = [] {
+    const char *path = getenv("TDS_SIM_LOG");
+    FILE *opened = path && *path ? fopen(path, "we") : nullptr;
+    if (path && *path && !opened)
+      fprintf(stderr, "tds-cudasim: TDS_SIM_LOG=%s cannot be written\n", path);
+    if (opened)
+      setvbuf(opened, nullptr, _IOLBF, 0);
+    return opened;
+  }();
+  if (!file)
+    return;
+  // Helpers that several entry points share.
+  static const std::pair<const char *, const char *> names[] = {
+      {"createContext", "cuCtxCreate"},   {"allocateHost", "cuMemHostAlloc"},
+      {"allocateAsync", "cuMemAllocAsync"}, {"launchKernel", "cuLaunchKernel"},
+      {"createStream", "cuStreamCreate"}, {"recordEvent", "cuEventRecord"},
+      {"instantiate", "cuGraphInstantiate"}};
+  for (const auto &[helper, name] : names)
+    if (!strcmp(function, helper))
+      function = name;
+  fprintf(file, "%s\n", function);
+}
+
+Entry::Entry(bool needContext, const char *function)
+    : driver(Driver::get()), lock(driver.mutex) {
+  logCall(function);
   if (!driver.initialised()) {
     status = CUDA_ERROR_NOT_INITIALIZED;
     return;
@@ -116,15 +143,19 @@ void Driver::enqueue(Stream &stream, Work work) {
   stream.queue.push_back(std::move(work));
   if (!engineStarted) {
     engineStarted = true;
-    std::thread([this] { engine(); }).detach();
+    std::thread([this] { engine(Engine::Compute); }).detach();
+    std::thread([this] { engine(Engine::Copy); }).detach();
   }
-  wake.notify_one();
+  wake.notify_all();
 }
 
 /// A stream whose head may run now, by the schedule. The mutex is held.
-bool Driver::pick(Stream *&chosen) {
+bool Driver::pick(Stream *&chosen, Engine kind) {
   std::vector<Stream *> ready;
   bool later = set.delays;
+  // One engine does all where the order of work is part of the schedule.
+  if (later && kind == Engine::Copy)
+    return false;
   for (Context *context : contexts) {
     u64 legacyHead = context->legacy->queue.empty()
                          ? ~0ull
@@ -134,6 +165,8 @@ bool Driver::pick(Stream *&chosen) {
       if (s->queue.empty() || s->running)
         return;
       const Work &head = s->queue.front();
+      if (!later && head.copies != (kind == Engine::Copy))
+        return;
       for (const auto &wait : head.waits)
         if (!wait->done)
           return;
@@ -171,12 +204,13 @@ bool Driver::pick(Stream *&chosen) {
   return true;
 }
 
-void Driver::engine() {
+void Driver::engine(Engine kind) {
   std::unique_lock<std::mutex> lock(mutex);
-  rng += set.schedule.seed * 0x9e3779b97f4a7c15ull;
+  if (kind == Engine::Compute)
+    rng += set.schedule.seed * 0x9e3779b97f4a7c15ull;
   for (;;) {
     Stream *stream = nullptr;
-    if (!pick(stream)) {
+    if (!pick(stream, kind)) {
       wake.wait(lock);
       continue;
     }
@@ -202,6 +236,7 @@ void Driver::engine() {
     stream->queue.pop_front();
     stream->running = false;
     finished.notify_all();
+    wake.notify_all(); // The other engine may have waited for this.
   }
 }
 
@@ -382,5 +417,8 @@ TDS_SIM_EXPORT int tdsSimConfigure(const char *schedule,
                                    unsigned long long seed,
                                    const char *checks) {
   return Driver::get().configure(schedule, seed, checks);
+}
+TDS_SIM_EXPORT int tdsSimSetArch(const char *arch) {
+  return arch && presetArch(arch);
 }
 }

@@ -59,6 +59,7 @@ struct Work {
   u64 sequence = 0;
   Context *context = nullptr;
   bool always = false; // runs even after an error (frees, events)
+  bool copies = false; // between host and device: for the copy engine
 };
 
 struct Device {
@@ -190,8 +191,10 @@ public:
 
 private:
   Driver() = default;
-  void engine();
-  bool pick(Stream *&stream);
+  /// What an engine takes: a device computes and copies at the same time.
+  enum class Engine { Compute, Copy };
+  void engine(Engine kind);
+  bool pick(Stream *&stream, Engine kind);
 
   Settings set;
   bool isInitialised = false;
@@ -210,7 +213,8 @@ class Entry {
 public:
   /// `needContext`: CUDA_ERROR_INVALID_CONTEXT without one, and the sticky
   /// error of the context where it has one.
-  explicit Entry(bool needContext = true);
+  /// `function` is the C++ function that opened the call, for the log.
+  explicit Entry(bool needContext, const char *function);
   CUresult status = CUDA_SUCCESS;
   Driver &driver;
   std::unique_lock<std::mutex> lock;
@@ -218,7 +222,7 @@ public:
 };
 
 #define TDS_ENTER(needContext)                                                 \
-  Entry entry(needContext);                                                    \
+  Entry entry(needContext, __func__);                                          \
   if (entry.status != CUDA_SUCCESS)                                            \
   return entry.status
 
@@ -256,6 +260,10 @@ inline u32 maxDynamicShared(u32 sm) {
 }
 
 Settings readSettings();
+/// See tdsSimSetArch().
+bool presetArch(const char *arch);
+/// Appends a line to the file that TDS_SIM_LOG names, if it names one.
+void logCall(const char *function);
 /// Words of TDS_SIM_SCHEDULE and TDS_SIM_CHECKS; sets `problem` on a bad one.
 void parseSchedule(Settings &s, const char *text);
 void parseChecks(Settings &s, const char *text);

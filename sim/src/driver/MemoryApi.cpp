@@ -160,6 +160,8 @@ static CUresult submitCopy(Entry &entry, CUstream handle, CUDA_MEMCPY3D c,
     return CUDA_SUCCESS;
   }
   Work work;
+  work.copies = c.srcMemoryType == CU_MEMORYTYPE_HOST ||
+                c.dstMemoryType == CU_MEMORYTYPE_HOST;
   bool linear = c.Height == 1 && c.Depth == 1;
   if (c.srcMemoryType == CU_MEMORYTYPE_HOST && !wait && linear &&
       !isPinned(c.srcHost)) {

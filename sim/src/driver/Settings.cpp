@@ -113,6 +113,33 @@ void parseChecks(Settings &s, const char *text) {
   }
 }
 
+/// Sets the architecture; false where the text names none.
+static bool parseArch(Settings &s, const char *text) {
+  unsigned sm = 0;
+  char suffix = 0, rest = 0;
+  int n = sscanf(text, "sm_%u%c%c", &sm, &suffix, &rest);
+  if (!(n == 1 || (n == 2 && suffix == 'a')) || sm < 50 || sm > 90)
+    return false;
+  s.sm = sm;
+  s.smSuffix = n == 2 ? suffix : 0;
+  return true;
+}
+
+static std::string presetArchName;
+
+bool presetArch(const char *arch) {
+  Settings wanted;
+  if (!parseArch(wanted, arch))
+    return false;
+  Driver &driver = Driver::get();
+  std::lock_guard<std::mutex> lock(driver.mutex);
+  if (driver.initialised())
+    return driver.settings().sm == wanted.sm &&
+           driver.settings().smSuffix == wanted.smSuffix;
+  presetArchName = arch;
+  return true;
+}
+
 Settings readSettings() {
   Settings s;
   u64 v;
@@ -130,17 +157,12 @@ Settings readSettings() {
     s.maxSteps = v;
   if (number("TDS_SIM_SEED", 0, ~0ull >> 1, v, s.problem))
     s.schedule.seed = v;
-  if (const char *arch = getenv("TDS_SIM_ARCH")) {
-    unsigned sm = 0;
-    char suffix = 0, rest = 0;
-    int n = sscanf(arch, "sm_%u%c%c", &sm, &suffix, &rest);
-    bool ok = n == 1 || (n == 2 && suffix == 'a');
-    if (!ok || sm < 50 || sm > 90)
-      s.problem = std::string("TDS_SIM_ARCH=") + arch +
-                  " is not an architecture from sm_50 to sm_90a";
-    s.sm = sm;
-    s.smSuffix = n == 2 ? suffix : 0;
-  }
+  const char *arch = getenv("TDS_SIM_ARCH");
+  if (!presetArchName.empty())
+    arch = presetArchName.c_str();
+  if (arch && !parseArch(s, arch))
+    s.problem = std::string("TDS_SIM_ARCH=") + arch +
+                " is not an architecture from sm_50 to sm_90a";
   if (const char *text = getenv("TDS_SIM_SCHEDULE"))
     parseSchedule(s, text);
   if (const char *text = getenv("TDS_SIM_CHECKS"))
