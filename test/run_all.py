@@ -12,45 +12,48 @@ import tempfile
 import xml.etree.ElementTree as ElementTree
 
 
+def count_cases(report):
+    """Counts the cases of one GoogleTest program; None where it left no readable report."""
+    try:
+        root = ElementTree.parse(report).getroot()
+    except (OSError, ElementTree.ParseError):
+        return None
+    passed = failed = skipped = 0
+    for case in root.iter("testcase"):
+        if case.find("failure") is not None:
+            failed += 1
+        elif case.find("skipped") is not None or case.get("result") == "skipped":
+            skipped += 1
+        elif case.get("status") == "run":
+            passed += 1
+    return passed, failed, skipped
+
+
 def run_ctest(build, quick, jobs, folder):
-    """Runs CTest; returns (passed, failed, skipped) in GoogleTest cases where a program reports them."""
+    """Runs CTest; returns (passed, failed, skipped).
+
+    A CTest entry is either a whole GoogleTest program, which has its name and writes <name>.xml, or one case of a program whose
+    cases CTest discovered. The cases of the former are counted from the XML; the latter run in parallel as processes of one program,
+    whose XML files overwrite each other, and are counted by CTest's own report.
+    """
     report = os.path.join(folder, "ctest.xml")
     command = ["ctest", "--test-dir", build, "-j", str(jobs), "--output-on-failure", "--output-junit", report, "--timeout", "900"]
     if quick:
         command += ["-LE", "slow"]
-    environment = dict(os.environ, GTEST_OUTPUT="xml:" + os.path.join(folder, "gtest") + os.sep)
-    code = subprocess.call(command, env=environment)
-    passed = failed = skipped = 0
-    programs = {}
     gtest = os.path.join(folder, "gtest")
-    if os.path.isdir(gtest):
-        for name in os.listdir(gtest):
-            try:
-                root = ElementTree.parse(os.path.join(gtest, name)).getroot()
-            except ElementTree.ParseError:
-                continue
-            for case in root.iter("testcase"):
-                if case.find("failure") is not None:
-                    failed += 1
-                elif case.find("skipped") is not None or case.get("result") == "skipped":
-                    skipped += 1
-                elif case.get("status") == "run":
-                    passed += 1
-            programs[name.split(".")[0]] = True
+    environment = dict(os.environ, GTEST_OUTPUT="xml:" + gtest + os.sep)
+    code = subprocess.call(command, env=environment)
+    total = [0, 0, 0]
     if os.path.exists(report):
-        for case in ElementTree.parse(report).getroot().iter("testcase"):
-            bad = case.find("failure") is not None or case.get("status") == "fail"
-            if case.get("name") in programs and not bad:
-                continue  # counted case by case above
-            if bad:
-                failed += 1 if case.get("name") not in programs or failed == 0 else 0
-            elif case.get("status") == "run":
-                passed += 1
-            else:
-                skipped += 1
-    if code != 0 and failed == 0:
-        failed = 1
-    return passed, failed, skipped
+        for test in ElementTree.parse(report).getroot().iter("testcase"):
+            bad = test.find("failure") is not None or test.get("status") == "fail"
+            cases = count_cases(os.path.join(gtest, test.get("name") + ".xml"))
+            if cases is None or (bad and cases[1] == 0):  # one case, or a program that broke off
+                cases = (0, 1, 0) if bad else (1, 0, 0) if test.get("status") == "run" else (0, 0, 1)
+            total = [a + b for a, b in zip(total, cases)]
+    if code != 0 and total[1] == 0:
+        total[1] = 1
+    return tuple(total)
 
 
 def run_lit(lit, build, quick, jobs, folder):
