@@ -50,15 +50,21 @@ static std::string rateText(double amount, double seconds, double peak) {
   char text[64];
   double rate = amount / seconds;
   if (peak > 0)
-    std::snprintf(text, sizeof text, "%.2f (%.0f %%)", rate * 1e-9,
+    std::snprintf(text, sizeof text, "%.3g (%.0f %%)", rate * 1e-9,
                   100 * rate / peak);
   else
-    std::snprintf(text, sizeof text, "%.2f", rate * 1e-9);
+    std::snprintf(text, sizeof text, "%.3g", rate * 1e-9);
   return text;
 }
 
 static std::string cut(const std::string &text, size_t width) {
   return text.size() <= width ? text : text.substr(0, width - 2) + "..";
+}
+
+/// The end of a place in a file, which says more than its folder.
+static std::string cutPlace(const std::string &text, size_t width) {
+  return text.size() <= width ? text
+                              : ".." + text.substr(text.size() - width + 2);
 }
 
 std::string profileTable(const std::vector<tds_kernel_profile> &all,
@@ -81,7 +87,7 @@ std::string profileTable(const std::vector<tds_kernel_profile> &all,
     char text[512];
     std::snprintf(
         text, sizeof text, "%-36s %-22s %8llu %9s %6.1f %% %9s %14s %14s\n",
-        cut(title, 36).c_str(), cut(source, 22).c_str(),
+        cut(title, 36).c_str(), cutPlace(source, 22).c_str(),
         static_cast<unsigned long long>(calls), secondsText(seconds).c_str(),
         total > 0 ? 100 * seconds / total : 0, bytesText(double(bytes)).c_str(),
         rateText(double(bytes), seconds, peakBytes).c_str(),

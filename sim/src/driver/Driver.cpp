@@ -165,7 +165,8 @@ bool Driver::pick(Stream *&chosen, Engine kind) {
       if (s->queue.empty() || s->running)
         return;
       const Work &head = s->queue.front();
-      if (!later && head.copies != (kind == Engine::Copy))
+      // Events and waits take no time; either engine passes them.
+      if (!later && head.run && head.copies != (kind == Engine::Copy))
         return;
       for (const auto &wait : head.waits)
         if (!wait->done)
