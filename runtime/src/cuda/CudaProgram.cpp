@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "cuda/CudaProgram.h"
-#include "cuda/CudaCommands.h"
+#include "cuda/CudaStorage.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -22,40 +22,6 @@
 namespace tdsrt {
 
 namespace {
-
-/// One of the calls of an entry that may be in flight.
-struct Slot {
-  CudaBlock input;
-  std::vector<CudaStep> steps; ///< with the addresses of this input
-  // From here on made at the first call with host memory.
-  bool prepared = false;
-  CudaPinned staged, fetched;
-  CudaEvent uploaded, done;
-  std::unique_ptr<CudaGraph> graph;
-  uint64_t call = 0;
-};
-
-/// A call with the caller's memory as a graph.
-struct DeviceGraph {
-  std::vector<bool> given;        ///< by input and result: not null
-  std::vector<CudaPlace> places;  ///< of the caller, by copy
-  std::vector<CUgraphNode> nodes; ///< the copies
-  std::unique_ptr<CudaGraph> graph;
-  uint64_t lastUse = 0;
-};
-
-struct EntryState {
-  CudaBlock result;
-  std::array<Slot, callSlots> slots;
-  /// What is copied to the host with each call: flags and small results.
-  struct Range {
-    uint64_t offset, bytes;
-  };
-  std::vector<Range> fetched;
-  std::vector<bool> isFetched; ///< by result
-  CudaPinned defaults;         ///< eight bytes for each input
-  std::vector<DeviceGraph> deviceGraphs;
-};
 
 /// A copy between the caller's memory and a slot.
 struct PortCopy {
@@ -80,9 +46,7 @@ public:
       lastWork = CudaEvent(driver);
       code.emplace(*artifact, *device);
       counts.resize(artifact->manifest.kernels.size());
-      allocate();
-      for (uint32_t i = 0; i < artifact->manifest.entries.size(); ++i)
-        resolve(i);
+      storage.emplace(*artifact, *device, plan, ownStream.get());
       driver.check(call.streamSynchronize(ownStream.get()), "work on the GPU");
     } catch (...) {
       free(); // The context is still current here, but not in the members'
@@ -98,14 +62,14 @@ public:
 
   char *stageInputs(uint32_t entry, unsigned index, uint64_t number) override {
     CudaContextScope scope(driver, device->context());
-    Slot &slot = prepared(entry, index);
+    CudaSlot &slot = storage->prepared(entry, index);
     slot.uploaded.synchronize("copying to the GPU");
     slot.call = number;
     return slot.staged.data();
   }
 
   void sendInputs(uint32_t entry, unsigned index) override {
-    Slot &slot = entries[entry].slots[index];
+    CudaSlot &slot = storage->entries[entry].slots[index];
     if (!slot.input.bytes)
       return;
     CudaContextScope scope(driver, device->context());
@@ -119,8 +83,8 @@ public:
 
   void start(uint32_t entry, unsigned index,
              const std::vector<bool> &wanted) override {
-    EntryState &state = entries[entry];
-    Slot &slot = state.slots[index];
+    CudaEntry &state = storage->entries[entry];
+    CudaSlot &slot = state.slots[index];
     const EntryPlan &entryPlan = artifact->manifest.entries[entry];
     Queue queue(*this, ownStream.get());
     slot.uploaded.waitOn(ownStream.get());
@@ -128,7 +92,7 @@ public:
     auto emit = [&](CudaSink &sink) {
       for (CudaStep &step : slot.steps)
         sink.step(step);
-      for (const EntryState::Range &range : state.fetched)
+      for (const CudaEntry::Range &range : state.fetched)
         sink.copy({slot.fetched.data() + range.offset, 0},
                   {nullptr, state.result.address + range.offset}, range.bytes,
                   "download");
@@ -156,7 +120,7 @@ public:
 
   const char *finish(uint32_t entry, unsigned index) override {
     CudaContextScope scope(driver, device->context());
-    Slot &slot = entries[entry].slots[index];
+    CudaSlot &slot = storage->entries[entry].slots[index];
     slot.done.synchronize(cat("running entry '",
                               artifact->manifest.entries[entry].name,
                               "' on the GPU"));
@@ -168,9 +132,9 @@ public:
   void runDevice(uint32_t entry, const void *const *inputs,
                  void *const *results, size_t resultCount, Stream stream,
                  uint64_t number) override {
-    EntryState &state = entries[entry];
+    CudaEntry &state = storage->entries[entry];
     Queue queue(*this, stream);
-    Slot &slot = prepared(entry, 0);
+    CudaSlot &slot = storage->prepared(entry, 0);
     slot.uploaded.waitOn(stream);
     std::vector<PortCopy> before, after;
     std::vector<bool> given;
@@ -189,7 +153,7 @@ public:
       copies(after, "copying results");
     };
     if (useGraphs && !timing) {
-      DeviceGraph &found =
+      CudaDeviceGraph &found =
           deviceGraph(entry, before, after, given, number, emit);
       launch(*found.graph, slot.steps, artifact->manifest.entries[entry],
              stream);
@@ -205,8 +169,9 @@ public:
     if (!bytes)
       return;
     Queue queue(*this, ownStream.get());
-    driver.check(call.memcpyHtoDAsync(addressOf(to), host, bytes, queue.stream),
-                 "copying to the GPU");
+    driver.check(
+        call.memcpyHtoDAsync(storage->addressOf(to), host, bytes, queue.stream),
+        "copying to the GPU");
     queue.commit();
     // Memory of the caller may be page-locked, and is then read later.
     driver.check(call.streamSynchronize(queue.stream), "work on the GPU");
@@ -216,16 +181,16 @@ public:
     if (!bytes)
       return;
     Queue queue(*this, ownStream.get());
-    driver.check(
-        call.memcpyDtoHAsync(host, addressOf(from), bytes, queue.stream),
-        "copying from the GPU");
+    driver.check(call.memcpyDtoHAsync(host, storage->addressOf(from), bytes,
+                                      queue.stream),
+                 "copying from the GPU");
     queue.commit();
     driver.check(call.streamSynchronize(queue.stream), "work on the GPU");
   }
 
   void clearSlabs() override {
     Queue queue(*this, ownStream.get());
-    for (const CudaBlock &slab : slabs)
+    for (const CudaBlock &slab : storage->slabs)
       if (slab.bytes)
         driver.check(
             call.memsetD8Async(slab.address, 0, slab.bytes, queue.stream),
@@ -329,10 +294,10 @@ private:
   /// A graph for these copies: one that has them, or else one that is pointed
   /// to them. Two are kept, for callers that alternate between two buffers.
   template <typename Emit>
-  DeviceGraph &deviceGraph(uint32_t entry, const std::vector<PortCopy> &before,
-                           const std::vector<PortCopy> &after,
-                           const std::vector<bool> &given, uint64_t number,
-                           Emit &&emit) {
+  CudaDeviceGraph &
+  deviceGraph(uint32_t entry, const std::vector<PortCopy> &before,
+              const std::vector<PortCopy> &after,
+              const std::vector<bool> &given, uint64_t number, Emit &&emit) {
     std::vector<PortCopy> ofCaller;
     std::vector<CudaPlace> places;
     for (const std::vector<PortCopy> *list : {&before, &after})
@@ -341,15 +306,15 @@ private:
           ofCaller.push_back(copy);
           places.push_back(list == &before ? copy.from : copy.to);
         }
-    auto same = [&](const DeviceGraph &graph) {
+    auto same = [&](const CudaDeviceGraph &graph) {
       for (size_t i = 0; i < places.size(); ++i)
         if (graph.places[i].device != places[i].device)
           return false;
       return true;
     };
-    std::vector<DeviceGraph> &list = entries[entry].deviceGraphs;
-    DeviceGraph *like = nullptr, *oldest = nullptr;
-    for (DeviceGraph &graph : list) {
+    std::vector<CudaDeviceGraph> &list = storage->entries[entry].deviceGraphs;
+    CudaDeviceGraph *like = nullptr, *oldest = nullptr;
+    for (CudaDeviceGraph &graph : list) {
       if (!oldest || graph.lastUse < oldest->lastUse)
         oldest = &graph;
       if (graph.given != given)
@@ -373,7 +338,7 @@ private:
       like->lastUse = number;
       return *like;
     }
-    DeviceGraph made;
+    CudaDeviceGraph made;
     made.given = given;
     made.places = places;
     made.lastUse = number;
@@ -389,20 +354,18 @@ private:
                   void *const *results, size_t resultCount,
                   std::vector<PortCopy> &before, std::vector<PortCopy> &after,
                   std::vector<bool> &given) {
-    EntryState &state = entries[index];
+    CudaEntry &state = storage->entries[index];
     const EntryPlan &entry = artifact->manifest.entries[index];
     for (size_t i = 0; i < entry.inputs.size(); ++i) {
       const Port &port = entry.inputs[i];
       given.push_back(inputs[i] != nullptr);
       if (!port.bytes)
         continue;
-      if (!inputs[i] && !state.defaults.data())
-        makeDefaults(index);
       CudaPlace from =
           inputs[i]
               ? CudaPlace{nullptr, reinterpret_cast<CUdeviceptr>(inputs[i])}
-              : CudaPlace{state.defaults.data() + i * sizeof port.defaultBytes,
-                          0};
+              : CudaPlace{
+                    storage->defaults(index) + i * sizeof port.defaultBytes, 0};
       before.push_back({{nullptr, state.slots[0].input.address + port.offset},
                         from,
                         port.bytes,
@@ -419,142 +382,6 @@ private:
     }
   }
 
-  void makeDefaults(uint32_t index) {
-    const EntryPlan &entry = artifact->manifest.entries[index];
-    constexpr size_t bytes = sizeof(Port::defaultBytes);
-    CudaPinned memory(driver, entry.inputs.size() * bytes, "defaults");
-    for (size_t i = 0; i < entry.inputs.size(); ++i)
-      std::memcpy(memory.data() + i * bytes,
-                  entry.inputs[i].defaultBytes.data(), bytes);
-    entries[index].defaults = std::move(memory);
-  }
-
-  Slot &prepared(uint32_t entry, unsigned index) {
-    EntryState &state = entries[entry];
-    Slot &slot = state.slots[index];
-    if (slot.prepared)
-      return slot;
-    slot.staged = CudaPinned(driver, slot.input.bytes, "inputs");
-    slot.fetched = CudaPinned(driver, state.result.bytes, "results");
-    slot.uploaded = CudaEvent(driver);
-    slot.done = CudaEvent(driver);
-    if (slot.staged.data()) // The gaps between inputs are sent too.
-      std::memset(slot.staged.data(), 0, slot.input.bytes);
-    slot.prepared = true;
-    return slot;
-  }
-
-  CudaBlock block(uint64_t bytes, const char *what) {
-    bool ordered = driver.hasPools() && device->hasMemoryPools();
-    return CudaBlock(driver, bytes, ordered ? ownStream.get() : nullptr, what);
-  }
-
-  void allocate() {
-    const Manifest &manifest = artifact->manifest;
-    for (const Slab &slab : manifest.slabs)
-      slabs.push_back(block(slab.bytes, "variables"));
-    for (const std::vector<uint8_t> &data : manifest.constants) {
-      constants.push_back(block(data.size(), "constants"));
-      if (!data.empty())
-        driver.check(call.memcpyHtoDAsync(constants.back().address, data.data(),
-                                          data.size(), ownStream.get()),
-                     "copying constants to the GPU");
-    }
-    arena = block(plan.arena, "intermediate values");
-    entries.resize(manifest.entries.size());
-    for (size_t i = 0; i < entries.size(); ++i) {
-      EntryState &state = entries[i];
-      auto cleared = [&](CudaBlock &block) {
-        if (block.bytes)
-          driver.check(call.memsetD8Async(block.address, 0, block.bytes,
-                                          ownStream.get()),
-                       "clearing the slots");
-      };
-      for (Slot &slot : state.slots) {
-        slot.input = block(manifest.entries[i].inputBytes, "inputs");
-        cleared(slot.input);
-      }
-      state.result = block(manifest.entries[i].resultBytes, "results");
-      cleared(state.result);
-      chooseFetched(manifest.entries[i], state);
-    }
-  }
-
-  static void chooseFetched(const EntryPlan &entry, EntryState &state) {
-    // A slot of few bytes is one copy; of a large one only what is small.
-    constexpr uint64_t smallSlot = 16 * 1024, smallPort = 1024;
-    bool whole = entry.resultBytes <= smallSlot;
-    if (whole && entry.resultBytes)
-      state.fetched.push_back({0, entry.resultBytes});
-    for (const Port &port : entry.results) {
-      bool fetched = whole || port.bytes <= smallPort;
-      state.isFetched.push_back(fetched);
-      if (fetched && !whole && port.bytes)
-        state.fetched.push_back({port.offset, port.bytes});
-    }
-    if (!whole && entry.flagsPort)
-      state.fetched.push_back(
-          {entry.flagsPort->offset, entry.flagsPort->bytes});
-  }
-
-  CUdeviceptr addressOf(Address at, unsigned slot = 0) const {
-    switch (at.space) {
-    case Space::Slab:
-      return slabs[at.index].address + at.offset;
-    case Space::Constant:
-      return constants[at.index].address + at.offset;
-    case Space::Arena:
-      return arena.address + at.offset;
-    case Space::Input:
-      return entries[at.entry].slots[slot].input.address + at.offset;
-    case Space::Result:
-      return entries[at.entry].result.address + at.offset;
-    }
-    return 0;
-  }
-
-  void resolve(uint32_t index) {
-    for (unsigned slot = 0; slot < callSlots; ++slot) {
-      auto address = [&](const Operand &operand) {
-        return addressOf({operand.space, operand.index, index, operand.offset},
-                         slot);
-      };
-      std::vector<CudaStep> &steps = entries[index].slots[slot].steps;
-      for (const Command &command :
-           artifact->manifest.entries[index].commands) {
-        CudaStep step;
-        step.op = command.op;
-        if (command.op == Command::Op::Launch) {
-          if (command.work == 0)
-            continue;
-          step.kernel = command.kernel;
-          step.grid = command.grid;
-          for (const Operand &operand : command.args)
-            step.buffers.push_back(address(operand));
-          step.sizes = command.sizes;
-          step.bytes = command.operandBytes;
-          step.flops = command.flops;
-        } else {
-          step.to = address(command.to);
-          step.from =
-              command.op == Command::Op::Copy ? address(command.from) : 0;
-          step.bytes = command.bytes;
-          step.byte = command.byte;
-          if (!step.bytes || step.to == step.from)
-            continue;
-        }
-        steps.push_back(std::move(step));
-      }
-      // Only now do buffers and sizes stay where they are.
-      for (CudaStep &step : steps) {
-        for (CUdeviceptr &buffer : step.buffers)
-          step.parameters.push_back(&buffer);
-        for (int64_t &size : step.sizes)
-          step.parameters.push_back(&size);
-      }
-    }
-  }
-
   /// Waits for whatever still runs, then frees all.
   void free() {
     if (lastWork.get())
@@ -563,10 +390,7 @@ private:
       if (stream->get())
         call.streamSynchronize(stream->get());
     timing.reset();
-    entries.clear();
-    slabs.clear();
-    constants.clear();
-    arena = CudaBlock();
+    storage.reset();
     code.reset();
     lastWork = CudaEvent();
     copyStream = CudaStream();
@@ -584,9 +408,7 @@ private:
   CUstream lastStream = nullptr;
   std::optional<CudaCode> code;
   std::vector<KernelCounters> counts;
-  std::vector<CudaBlock> slabs, constants;
-  CudaBlock arena;
-  std::vector<EntryState> entries;
+  std::optional<CudaStorage> storage;
   std::unique_ptr<CudaTiming> timing;
 };
 
