@@ -289,7 +289,7 @@ TEST_F(Tool, WatchesTheGpus) {
   EXPECT_EQ(seen[1], seen[3]);
   EXPECT_EQ(seen[2],
             "1   Test GPU 1                   00000000:65:00.0     75 %   20 % "
-            "  3.00 of 8.00 GiB   54 C        -");
+            "   3.00 of 8.00 GiB   54 C        -");
   setenv("TDS_NVML", "/no/such/library.so", 1);
   Outcome none = run({"devices", "--watch"});
   unsetenv("TDS_NVML");

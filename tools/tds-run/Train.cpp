@@ -282,12 +282,13 @@ private:
                   place.batch + flying.size() == batches ||
                   (!flying.empty() && (saveDue || interrupted()));
       if (!hold) {
-        if (!loader->next(batch, rows))
-          break;
         try {
+          if (!loader->next(batch, rows))
+            break;
           begin(batch);
         } catch (const tds::Error &) {
           // A step before this one may have failed; then that is the error.
+          // In any case the place of the run is behind what was begun.
           while (!flying.empty())
             complete(progress);
           throw;
