@@ -146,6 +146,7 @@ public:
       metrics->flush();
     } catch (const tds::Error &error) {
       progress.clear();
+      countBegun();
       keepAfter(error, progress);
       throw;
     }
@@ -156,6 +157,18 @@ public:
 
 private:
   enum class End { Done, Interrupted, Failed };
+
+  /// Steps that were begun count, whatever else stopped the run: the variables
+  /// have them.
+  void countBegun() {
+    for (; !flying.empty(); flying.pop_front(), ++done, ++place.batch) {
+      try {
+        flying.front().wait();
+      } catch (const tds::Error &) {
+        return flying.clear();
+      }
+    }
+  }
 
   /// A failed step changed nothing, and neither does a failed evaluation or a
   /// file that cannot be read: what was trained until then is sound and kept.
