@@ -364,8 +364,7 @@ private:
       CudaPlace from =
           inputs[i]
               ? CudaPlace{nullptr, reinterpret_cast<CUdeviceptr>(inputs[i])}
-              : CudaPlace{
-                    storage->defaults(index) + i * sizeof port.defaultBytes, 0};
+              : CudaPlace{storage->defaults(index) + port.offset, 0};
       before.push_back({{nullptr, state.slots[0].input.address + port.offset},
                         from,
                         port.bytes,

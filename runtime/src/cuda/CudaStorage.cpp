@@ -140,16 +140,15 @@ CudaSlot &CudaStorage::prepared(uint32_t entry, unsigned index) {
 }
 
 char *CudaStorage::defaults(uint32_t index) {
-  if (entries[index].defaults.data())
-    return entries[index].defaults.data();
+  CudaEntry &state = entries[index];
+  if (state.defaults.data())
+    return state.defaults.data();
   const EntryPlan &entry = artifact.manifest.entries[index];
-  constexpr size_t bytes = sizeof(Port::defaultBytes);
-  CudaPinned memory(driver, entry.inputs.size() * bytes, "defaults");
-  for (size_t i = 0; i < entry.inputs.size(); ++i)
-    std::memcpy(memory.data() + i * bytes, entry.inputs[i].defaultBytes.data(),
-                bytes);
-  entries[index].defaults = std::move(memory);
-  return entries[index].defaults.data();
+  CudaPinned memory(driver, entry.inputBytes, "defaults");
+  for (const Port &port : entry.inputs)
+    fillDefault(port, memory.data() + port.offset);
+  state.defaults = std::move(memory);
+  return state.defaults.data();
 }
 
 } // namespace tdsrt

@@ -38,7 +38,7 @@ struct CudaEntry {
   };
   std::vector<Range> fetched;
   std::vector<bool> isFetched; ///< by result
-  CudaPinned defaults;         ///< eight bytes for each input
+  CudaPinned defaults;         ///< as the input slot; made when needed
   std::vector<CudaDeviceGraph> deviceGraphs;
 };
 
@@ -55,7 +55,8 @@ public:
 
   /// A slot with its host memory and events, which its first call makes.
   CudaSlot &prepared(uint32_t entry, unsigned slot);
-  /// Page-locked copies of the defaults of an entry's inputs, eight bytes each.
+  /// Page-locked copies of the defaults of an entry's inputs, laid out as its
+  /// input slot.
   char *defaults(uint32_t entry);
 
   std::vector<CudaBlock> slabs;
