@@ -83,9 +83,9 @@ void logCall(const char *function) {
     return;
   // Helpers that several entry points share.
   static const std::pair<const char *, const char *> names[] = {
-      {"createContext", "cuCtxCreate"},   {"allocateHost", "cuMemHostAlloc"},
+      {"createContext", "cuCtxCreate"},     {"allocateHost", "cuMemHostAlloc"},
       {"allocateAsync", "cuMemAllocAsync"}, {"launchKernel", "cuLaunchKernel"},
-      {"createStream", "cuStreamCreate"}, {"recordEvent", "cuEventRecord"},
+      {"createStream", "cuStreamCreate"},   {"recordEvent", "cuEventRecord"},
       {"instantiate", "cuGraphInstantiate"}};
   for (const auto &[helper, name] : names)
     if (!strcmp(function, helper))
