@@ -65,6 +65,7 @@ target::LaneOptions CPUTarget::laneOptions() const {
   target::LaneOptions options;
   options.math.nativeF16 = hasF16C;
   options.maskedBits = vectorBits == 512 ? 8 : vectorBits == 256 ? 32 : 0;
+  options.avx2Masks = vectorBits == 256;
   // Unaligned vector accesses cost nothing on these processors where they stay
   // within a cache line; the alignment that is known is still told.
   options.bufferAlignment = 16;

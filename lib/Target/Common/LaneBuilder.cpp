@@ -334,6 +334,48 @@ bool LaneBuilder::canMask(Type memoryType) {
          memoryType.getIntOrFloatBitWidth() >= options.maskedBits;
 }
 
+Value LaneBuilder::maskedLoad(VectorType type, Value from, Value active,
+                              unsigned bytes) {
+  int64_t lanes = type.getNumElements();
+  if (!options.avx2Masks || lanes * bytes < 16) {
+    Value zero = arith::ConstantOp::create(
+        builder, loc, cast<TypedAttr>(builder.getZeroAttr(type)));
+    return LLVM::MaskedLoadOp::create(builder, loc, type, from, active, zero,
+                                      builder.getI32IntegerAttr(bytes),
+                                      UnitAttr());
+  }
+  auto range = [](int64_t low, int64_t count) {
+    return llvm::to_vector(llvm::map_range(
+        llvm::seq(low, low + count), [](int64_t i) -> int32_t { return i; }));
+  };
+  Type element = type.getElementType();
+  if (lanes * bytes > 32) {
+    int64_t half = lanes / 2;
+    auto halfType = VectorType::get({half}, element);
+    auto part = [&](int64_t low) {
+      Value mask = LLVM::ShuffleVectorOp::create(builder, loc, active, active,
+                                                 range(low, half));
+      return maskedLoad(halfType, address(from, element, i64(low)), mask,
+                        bytes);
+    };
+    Value low = part(0), high = part(half);
+    return LLVM::ShuffleVectorOp::create(builder, loc, low, high,
+                                         range(0, lanes));
+  }
+  bool isFloat = isa<FloatType>(element);
+  std::string name = isFloat ? "llvm.x86.avx.maskload.p"
+                             : "llvm.x86.avx2.maskload.";
+  name += isFloat ? (bytes == 4 ? "s" : "d") : (bytes == 4 ? "d" : "q");
+  if (lanes * bytes == 32)
+    name += ".256";
+  Value mask = arith::ExtSIOp::create(
+      builder, loc,
+      VectorType::get({lanes}, builder.getIntegerType(bytes * 8)), active);
+  return LLVM::CallIntrinsicOp::create(
+             builder, loc, type, builder.getStringAttr(name), {from, mask})
+      .getResult(0);
+}
+
 Value LaneBuilder::fromMemory(Value value, Type element) {
   if (element.isInteger(1)) {
     Value zero = constant(builder.getI8Type(), builder.getI8IntegerAttr(0));
@@ -459,15 +501,9 @@ Value LaneBuilder::load(const Buffer &buffer, ArrayRef<LaneIndex> given,
     } else {
       Value from = address(buffer.pointer, type, offset.base);
       unsigned alignment = alignmentOf(buffer, offset, bytes);
-      if (active) {
-        Value zero = arith::ConstantOp::create(
-            builder, loc, cast<TypedAttr>(builder.getZeroAttr(vector)));
-        value = LLVM::MaskedLoadOp::create(
-            builder, loc, vector, from, active, zero,
-            builder.getI32IntegerAttr(bytes), UnitAttr());
-      } else {
-        value = LLVM::LoadOp::create(builder, loc, vector, from, alignment);
-      }
+      value = active ? maskedLoad(vector, from, active, bytes)
+                     : LLVM::LoadOp::create(builder, loc, vector, from,
+                                            alignment);
     }
   }
   value = bitcast(builder, loc, value, getMemoryType(buffer.element));

@@ -223,4 +223,20 @@ TEST(Agreement, RecognisedProgramsAndNearMisses) {
       }
     }
   }
+// The adjoint of slices joins three reads, each of which is guarded and off in
+// one half of a vector of 16 lanes.
+TEST(Agreement, GuardsThatAreOffInHalfAVector) {
+  auto paths = compileProgram(R"(
+use init
+param u: f32[2, 15] = init.normal()
+param w: f32[2, 5] = init.normal()
+export fn f() -> (d: f32[2, 15]) {
+  (grad(sum(u[:, 0:5] * w * tanh(u[:, 5:10]) * u[:, 10:15]), u))
+}
+)");
+  ASSERT_GE(paths.size(), 2u);
+  Tensor expected = paths.front()->call("f", {}).at("d");
+  for (auto &path : paths)
+    EXPECT_TRUE(areClose(path->call("f", {}).at("d"), expected, 1e-5, 1e-6))
+        << path->name();
 }

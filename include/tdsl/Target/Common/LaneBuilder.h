@@ -32,6 +32,10 @@ struct LaneOptions {
   /// The narrowest element, in bits, that the target loads and stores under a
   /// vector mask; narrower ones go lane by lane. 0: no masked accesses.
   unsigned maskedBits = 0;
+  /// Load under a mask by AVX2's own instructions. LLVM 22 loses the mask of a
+  /// generic masked load whose lower or upper half it only finds to be off
+  /// while it selects instructions, and then loads that half.
+  bool avx2Masks = false;
   /// Alignment in bytes that every buffer has at its start.
   unsigned bufferAlignment = 16;
   /// Largest alignment in bytes to promise for a vector access.
@@ -170,6 +174,9 @@ private:
   LaneIndex offsetOf(const Buffer &buffer, llvm::ArrayRef<LaneIndex> indices);
   unsigned alignmentOf(const Buffer &buffer, const LaneIndex &offset,
                        unsigned bytes);
+  /// Consecutive elements under a mask; lanes that are off are 0.
+  mlir::Value maskedLoad(mlir::VectorType type, mlir::Value from,
+                         mlir::Value active, unsigned bytes);
   bool canMask(mlir::Type memoryType);
   mlir::Value loadLanes(const Buffer &buffer, const LaneIndex &offset,
                         mlir::Value active);
