@@ -351,7 +351,8 @@ TypeExpr *Parser::parseType() {
   if (type->elem.name == "like" && at(Tok::Ident) && !peek().afterNewline) {
     Token token = consume();
     type->like = {token.text, token.range};
-  } else if (type->elem.name == "like" && at(Tok::KwParam)) {
+  } else if (type->elem.name == "like" &&
+             (at(Tok::KwParam) || at(Tok::KwModule))) {
     Token token = consume();
     type->like = {token.text, token.range};
   } else if (at(Tok::LBracket) && !endsHere()) {

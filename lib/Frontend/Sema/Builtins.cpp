@@ -159,7 +159,6 @@ Val Checker::callUnary(Op op, const ast::CallExpr *e, StringRef name,
   if (!takeArgs(e, name, {"x"}, 1, args))
     return Val();
   bool test = op == Op::IsNan || op == Op::IsFinite;
-  bool anyType = op == Op::StopGradient;
   bool number = op == Op::Abs || op == Op::Sign;
   Val val;
   if (isFlexible(args[0])) {
@@ -171,18 +170,28 @@ Val Checker::callUnary(Op op, const ast::CallExpr *e, StringRef name,
   } else {
     val = elab(args[0], expect);
   }
-  if (val.kind == Val::Record && op == Op::StopGradient)
-    return val;
-  Value x = materialise(val, args[0]->range);
+  if (val.kind == Val::Record)
+    return mapRecords(val, e->range, [&](ArrayRef<Val> elem) {
+      return makeUnary(op, elem[0], args[0], e, name);
+    });
+  return makeUnary(op, val, args[0], e, name);
+}
+
+Val Checker::makeUnary(Op op, const Val &val, const ast::Expr *arg,
+                       const ast::CallExpr *e, StringRef name) {
+  bool test = op == Op::IsNan || op == Op::IsFinite;
+  bool anyType = op == Op::StopGradient;
+  bool number = op == Op::Abs || op == Op::Sign;
+  Value x = materialise(val, arg->range);
   if (!x)
     return Val();
   Type type = x.type();
   bool good = anyType ||
               (number ? typed::isNumber(type.elem) : typed::isFloat(type.elem));
   if (!good) {
-    StringRef text = sources.getText(args[0]->range);
-    report(Diag::NeedsFloat, args[0]->range)
-            .fix(args[0]->range, "f32(" + text + ")", "convert it")
+    StringRef text = sources.getText(arg->range);
+    report(Diag::NeedsFloat, arg->range)
+            .fix(arg->range, "f32(" + text + ")", "convert it")
         << name << toString(type);
     return Val();
   }
@@ -213,6 +222,11 @@ Val Checker::callElementwise(Op op, const ast::CallExpr *e, StringRef name,
   llvm::SmallVector<Val, 4> vals;
   if (!elabTogether(args, expect, vals))
     return Val();
+  if (llvm::any_of(vals,
+                   [](const Val &val) { return val.kind == Val::Record; }))
+    return mapRecords(vals, e->range, [&](ArrayRef<Val> elems) {
+      return makeElementwise(op, args, elems, e, name);
+    });
   // Sizes alone stay sizes.
   if (op != Op::Clamp &&
       llvm::all_of(vals, [](const Val &val) { return val.kind == Val::Dim; })) {
@@ -226,6 +240,12 @@ Val Checker::callElementwise(Op op, const ast::CallExpr *e, StringRef name,
       return best;
     }
   }
+  return makeElementwise(op, args, vals, e, name);
+}
+
+Val Checker::makeElementwise(Op op, ArrayRef<const ast::Expr *> args,
+                             ArrayRef<Val> vals, const ast::CallExpr *e,
+                             StringRef name) {
   llvm::SmallVector<Value, 4> values;
   if (!materialiseTogether(args, vals, values, e->range, name))
     return Val();

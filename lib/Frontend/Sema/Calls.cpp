@@ -307,7 +307,7 @@ bool Checker::bindArg(Frame &callee, const ast::FnDecl *fn, size_t i,
   const ast::ParamDecl &param = fn->params[i];
   StringRef word = param.type->elem.name;
   if (param.type->isLike()) {
-    arg = elab(e);
+    arg = asRecord(elab(e), e->range);
     if (arg.isError())
       return false;
     if (arg.kind != Val::Record && arg.kind != Val::Tensor) {

@@ -203,8 +203,14 @@ private:
                   const Val &rhs);
   Val combineIndices(ast::BinaryOp op, const ast::BinaryExpr *e, const Val &lhs,
                      const Val &rhs);
+  /// The params of an instance as a record; other values as they are.
+  Val asRecord(const Val &val, Range range);
   Val combineRecords(ast::BinaryOp op, const ast::BinaryExpr *e, const Val &lhs,
                      const Val &rhs);
+  /// Carries out `each` for each part of the records among `vals`, with the
+  /// others as they are.
+  Val mapRecords(llvm::ArrayRef<Val> vals, Range range,
+                 llvm::function_ref<Val(llvm::ArrayRef<Val>)> each);
   Val makePower(const ast::BinaryExpr *e, Value lhs, Value rhs);
   Value makeElementwise(Op op, Elem resultElem, llvm::ArrayRef<Value> operands,
                         llvm::ArrayRef<Range> ranges, Range range,
@@ -215,7 +221,7 @@ private:
   bool elabTogether(llvm::ArrayRef<const ast::Expr *> exprs, Expect expect,
                     llvm::SmallVectorImpl<Val> &vals);
   bool materialiseTogether(llvm::ArrayRef<const ast::Expr *> exprs,
-                           llvm::MutableArrayRef<Val> vals,
+                           llvm::ArrayRef<Val> vals,
                            llvm::SmallVectorImpl<Value> &values, Range range,
                            llvm::StringRef what);
   bool sameElem(Value lhs, Value rhs, Range l, Range r, Range range,
@@ -267,8 +273,13 @@ private:
   Val callBuiltin(Builtin builtin, const ast::CallExpr *e, Expect expect);
   Val callUnary(Op op, const ast::CallExpr *e, llvm::StringRef name,
                 Expect expect);
+  Val makeUnary(Op op, const Val &val, const ast::Expr *arg,
+                const ast::CallExpr *e, llvm::StringRef name);
   Val callElementwise(Op op, const ast::CallExpr *e, llvm::StringRef name,
                       Expect expect);
+  Val makeElementwise(Op op, llvm::ArrayRef<const ast::Expr *> args,
+                      llvm::ArrayRef<Val> vals, const ast::CallExpr *e,
+                      llvm::StringRef name);
   Val callReduction(Builtin builtin, const ast::CallExpr *e,
                     llvm::StringRef name);
   Value reduce(Builtin builtin, Value x, llvm::ArrayRef<int64_t> axes,
@@ -369,6 +380,7 @@ private:
   // Gradients and updates (Updates.cpp).
   void runMinimize(const ast::MinimizeStmt *stmt);
   void runApply(const ast::ApplyStmt *stmt);
+  void addParams(const Val &val, std::vector<Val> &params);
   bool expandParams(const ast::Expr *e, std::vector<Val> &params);
   bool checkReached(Value loss, llvm::MutableArrayRef<Val> params, Range range,
                     std::vector<bool> &reached);

@@ -122,7 +122,7 @@ bool Checker::elabTogether(ArrayRef<const ast::Expr *> exprs, Expect expect,
 
 /// Values of one element type from operands that meet.
 bool Checker::materialiseTogether(ArrayRef<const ast::Expr *> exprs,
-                                  llvm::MutableArrayRef<Val> vals,
+                                  ArrayRef<Val> vals,
                                   llvm::SmallVectorImpl<Value> &values,
                                   Range range, StringRef what) {
   std::optional<Elem> elem;
@@ -301,21 +301,35 @@ Val Checker::combineIndices(BinaryOp op, const ast::BinaryExpr *e,
 /// Records add, subtract, scale and divide parameter by parameter.
 Val Checker::combineRecords(BinaryOp op, const ast::BinaryExpr *e,
                             const Val &lhs, const Val &rhs) {
-  const Val &record = lhs.kind == Val::Record ? lhs : rhs;
-  bool both = lhs.kind == Val::Record && rhs.kind == Val::Record;
-  if (both && lhs.names != rhs.names) {
-    report(Diag::RecordMismatch, e->range);
-    return Val();
+  Val both[] = {lhs, rhs};
+  return mapRecords(both, e->range, [&](ArrayRef<Val> elems) {
+    return combine(op, e, elems[0], elems[1]);
+  });
+}
+
+Val Checker::mapRecords(ArrayRef<Val> vals, Range range,
+                        llvm::function_ref<Val(ArrayRef<Val>)> each) {
+  const Val *record = nullptr;
+  for (const Val &val : vals) {
+    if (val.kind != Val::Record)
+      continue;
+    if (record && record->names != val.names) {
+      report(Diag::RecordMismatch, range);
+      return Val();
+    }
+    record = &val;
   }
   llvm::SmallVector<Val, 8> elems;
-  for (size_t i = 0; i < record.elems.size(); ++i) {
-    Val elem = combine(op, e, lhs.kind == Val::Record ? lhs.elems[i] : lhs,
-                       rhs.kind == Val::Record ? rhs.elems[i] : rhs);
+  for (size_t i = 0; i < record->elems.size(); ++i) {
+    llvm::SmallVector<Val, 3> parts;
+    for (const Val &val : vals)
+      parts.push_back(val.kind == Val::Record ? val.elems[i] : val);
+    Val elem = each(parts);
     if (elem.isError())
       return Val();
     elems.push_back(elem);
   }
-  Val out = record;
+  Val out = *record;
   out.elems = copy(ArrayRef<Val>(elems));
   return out;
 }

@@ -168,7 +168,7 @@ Val Checker::callNorm(const ast::CallExpr *e) {
     report(Diag::TensorOpInBody, e->range) << "norm";
     return Val();
   }
-  Val val = elab(args[0]);
+  Val val = asRecord(elab(args[0]), args[0]->range);
   if (val.isError())
     return Val();
   ArrayRef<Val> parts = val;

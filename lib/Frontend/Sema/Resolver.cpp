@@ -200,7 +200,7 @@ void NameWalk::visitParams(ArrayRef<ast::ParamDecl> params, bool infers,
       if (item.kind == ast::ShapeItem::Size)
         visit(item.size);
     if (param.type->isLike() && param.type->like.name != "param" &&
-        !isKnown(param.type->like.name))
+        param.type->like.name != "module" && !isKnown(param.type->like.name))
       unknown(param.type->like.name, param.type->like.range);
   }
 }

@@ -108,6 +108,27 @@ bool Checker::checkReached(Value loss, llvm::MutableArrayRef<Val> params,
   return true;
 }
 
+Val Checker::asRecord(const Val &val, Range range) {
+  if (val.kind != Val::Instance && val.kind != Val::InstanceArray)
+    return val;
+  std::vector<Val> params;
+  addParams(val, params);
+  Val record;
+  record.kind = Val::Record;
+  llvm::SmallVector<Val, 8> elems;
+  llvm::SmallVector<StringRef, 8> names;
+  for (const Val &param : params) {
+    Val elem = load(param, range);
+    if (elem.isError())
+      return Val();
+    elems.push_back(elem);
+    names.push_back(param.path);
+  }
+  record.elems = copy(ArrayRef<Val>(elems));
+  record.names = copy(ArrayRef<StringRef>(names));
+  return record;
+}
+
 std::vector<Value> Checker::gradient(Value loss, ArrayRef<Value> wrt,
                                      Range range) {
   std::vector<Value> out;
@@ -126,6 +147,24 @@ std::vector<Value> Checker::gradient(Value loss, ArrayRef<Value> wrt,
   return out;
 }
 
+/// The params of an instance or of an array of instances.
+void Checker::addParams(const Val &val, std::vector<Val> &params) {
+  auto add = [&](const InstanceRef &instance) {
+    for (const ModuleVar &var : instance.module->vars)
+      if (var.decl->isParam)
+        params.push_back(variableVal(instance, var));
+  };
+  if (val.kind == Val::Instance) {
+    add(val.instance);
+    return;
+  }
+  for (int64_t i = 0; i < val.number; ++i) {
+    InstanceRef instance = val.instance;
+    instance.path = intern(val.instance.path + "." + Twine(i));
+    add(instance);
+  }
+}
+
 /// The params that `net`, `net.fc1` or `w` names, in their order.
 bool Checker::expandParams(const ast::Expr *e, std::vector<Val> &params) {
   if (auto *tuple = dyn_cast<ast::TupleExpr>(e)) {
@@ -137,21 +176,10 @@ bool Checker::expandParams(const ast::Expr *e, std::vector<Val> &params) {
   Val val = resolve(e);
   if (val.isError())
     return false;
-  auto addInstance = [&](const InstanceRef &instance) {
-    for (const ModuleVar &var : instance.module->vars)
-      if (var.decl->isParam)
-        params.push_back(variableVal(instance, var));
-  };
   switch (val.kind) {
   case Val::Instance:
-    addInstance(val.instance);
-    return true;
   case Val::InstanceArray:
-    for (int64_t i = 0; i < val.number; ++i) {
-      InstanceRef instance = val.instance;
-      instance.path = intern(val.instance.path + "." + Twine(i));
-      addInstance(instance);
-    }
+    addParams(val, params);
     return true;
   case Val::Variable: {
     auto *decl = llvm::dyn_cast_or_null<ast::VarDecl>(val.decl);
@@ -370,7 +398,7 @@ void Checker::runMinimize(const ast::MinimizeStmt *stmt) {
 }
 
 void Checker::runApply(const ast::ApplyStmt *stmt) {
-  Val record = elab(stmt->gradient);
+  Val record = asRecord(elab(stmt->gradient), stmt->gradient->range);
   if (record.isError())
     return;
   if (!frame->fn || frame->fn->fnKind != ast::FnKind::Step ||

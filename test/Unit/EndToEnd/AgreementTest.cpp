@@ -223,6 +223,8 @@ TEST(Agreement, RecognisedProgramsAndNearMisses) {
       }
     }
   }
+}
+
 // The adjoint of slices joins three reads, each of which is guarded and off in
 // one half of a vector of 16 lanes.
 TEST(Agreement, GuardsThatAreOffInHalfAVector) {
