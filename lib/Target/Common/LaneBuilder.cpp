@@ -363,14 +363,14 @@ Value LaneBuilder::maskedLoad(VectorType type, Value from, Value active,
                                          range(0, lanes));
   }
   bool isFloat = isa<FloatType>(element);
-  std::string name = isFloat ? "llvm.x86.avx.maskload.p"
-                             : "llvm.x86.avx2.maskload.";
+  std::string name =
+      isFloat ? "llvm.x86.avx.maskload.p" : "llvm.x86.avx2.maskload.";
   name += isFloat ? (bytes == 4 ? "s" : "d") : (bytes == 4 ? "d" : "q");
   if (lanes * bytes == 32)
     name += ".256";
   Value mask = arith::ExtSIOp::create(
-      builder, loc,
-      VectorType::get({lanes}, builder.getIntegerType(bytes * 8)), active);
+      builder, loc, VectorType::get({lanes}, builder.getIntegerType(bytes * 8)),
+      active);
   return LLVM::CallIntrinsicOp::create(
              builder, loc, type, builder.getStringAttr(name), {from, mask})
       .getResult(0);
@@ -501,9 +501,9 @@ Value LaneBuilder::load(const Buffer &buffer, ArrayRef<LaneIndex> given,
     } else {
       Value from = address(buffer.pointer, type, offset.base);
       unsigned alignment = alignmentOf(buffer, offset, bytes);
-      value = active ? maskedLoad(vector, from, active, bytes)
-                     : LLVM::LoadOp::create(builder, loc, vector, from,
-                                            alignment);
+      value = active
+                  ? maskedLoad(vector, from, active, bytes)
+                  : LLVM::LoadOp::create(builder, loc, vector, from, alignment);
     }
   }
   value = bitcast(builder, loc, value, getMemoryType(buffer.element));
