@@ -25,15 +25,18 @@ namespace tdsl {
 namespace {
 
 /// The loop indices (by number) of a read whose indices are distinct loop
-/// indices.
-std::optional<SmallVector<int64_t>> getProjectedPermutation(ReadOp read,
-                                                            Block *block) {
+/// indices that run over the whole tensor; `extents` are those of the loops. A
+/// contraction has no way to say that it reads a part.
+std::optional<SmallVector<int64_t>>
+getProjectedPermutation(ReadOp read, Block *block, ArrayRef<int64_t> extents) {
   if (read.getGuard() || read.getClamped())
     return std::nullopt;
   SmallVector<int64_t> axes;
-  for (Value index : read.getIndices()) {
+  for (auto [index, extent] :
+       llvm::zip_equal(read.getIndices(), read.getTensorType().getShape())) {
     auto argument = dyn_cast<BlockArgument>(index);
     if (!argument || argument.getOwner() != block ||
+        extents[argument.getArgNumber()] != extent ||
         llvm::is_contained(axes, argument.getArgNumber()))
       return std::nullopt;
     axes.push_back(argument.getArgNumber());
@@ -128,7 +131,7 @@ struct Factor {
       : value(value), indices(block->getNumArguments()) {
     collect(value, block);
     read = value.getDefiningOp<ReadOp>();
-    if (read && !getProjectedPermutation(read, block)) {
+    if (read && !getProjectedPermutation(read, block, extents)) {
       window = Window::get(read, block, extents);
       read = {};
     }
@@ -385,7 +388,8 @@ struct RecogniseContractionsPass
                      const Factor &factor, ArrayRef<int64_t> extents) {
     if (factor.read)
       return {ReadOp(factor.read).getTensor(),
-              *getProjectedPermutation(ReadOp(factor.read), generic.getBlock()),
+              *getProjectedPermutation(ReadOp(factor.read), generic.getBlock(),
+                                       extents),
               {}};
     SmallVector<int64_t> axes, shape;
     for (unsigned i : factor.indices.set_bits()) {
@@ -417,7 +421,8 @@ struct RecogniseContractionsPass
     if (!read || read.getTensorType().getRank() !=
                      static_cast<int64_t>(generic.getNumParallel()))
       return std::nullopt;
-    auto axes = getProjectedPermutation(read, generic.getBlock());
+    auto axes =
+        getProjectedPermutation(read, generic.getBlock(), generic.getExtents());
     if (!axes)
       return std::nullopt;
     SmallVector<int64_t> permutation(axes->size());
