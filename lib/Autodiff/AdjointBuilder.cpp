@@ -68,7 +68,7 @@ static bool isFinite(Value value, unsigned depth) {
       })
       .Case<NegOp, AbsOp, SignOp, FloorOp, CeilOp, RoundOp, MaxOp, MinOp,
             ClampOp, TanhOp, SigmoidOp, ErfOp, SinOp, CosOp, BroadcastOp,
-            ReshapeOp, TransposeOp, StopGradientOp>(
+            ReshapeOp, TransposeOp, StopGradientOp, IndependentOp>(
           [&](auto) { return operandsFinite(); })
       .Case<CastOp>([&](CastOp cast) {
         Type from = getElementType(cast.getOperand().getType()),
@@ -104,6 +104,8 @@ bool autodiff::isKnownNonZero(Value value) {
       value = neg.getOperand();
     else if (auto stop = value.getDefiningOp<StopGradientOp>())
       value = stop.getOperand();
+    else if (auto independent = value.getDefiningOp<IndependentOp>())
+      value = independent.getOperand();
     else
       return false;
   }

@@ -126,6 +126,10 @@ static LogicalResult differentiateCounting(ModuleOp module, bool keepStops,
       stop.replaceAllUsesWith(stop.getOperand());
       stop.erase();
     }
+    if (auto independent = dyn_cast<IndependentOp>(op)) {
+      independent.replaceAllUsesWith(independent.getOperand());
+      independent.erase();
+    }
   });
   eraseUnusedFunctions(module);
   return success();

@@ -74,17 +74,21 @@ static LogicalResult powRule(PowOp op, RuleContext &c) {
   Value base = op.getLhs(), exponent = op.getRhs();
   Type type = op.getType();
   if (c.wants(0)) {
-    std::optional<double> known = getSplat(exponent);
+    // Only a literal is known: another constant has the derivative, bit for
+    // bit, that it would have at run time.
+    std::optional<double> known;
+    if (op.getLiteral())
+      known = getSplat(exponent);
     if (known == 2.0) {
       c.give(0, c.strongMul(c.g, c.mul(base, 2)));
     } else if (known == 3.0) {
       c.give(0, c.strongMul(c.g, c.mul(c.mul(base, base), 3)));
     } else if (known != 0.0) {
       Value lower = c.sub(exponent, c.constant(type, 1));
-      Value power =
-          getSplat(lower) == 0.0
-              ? c.constant(type, 1)
-              : Value(PowOp::create(c.builder, c.loc, type, base, lower));
+      Value power = getSplat(lower) == 0.0
+                        ? c.constant(type, 1)
+                        : Value(PowOp::create(c.builder, c.loc, type, base,
+                                              lower, op.getLiteral()));
       Value factor = c.mul(exponent, power);
       if (!known)
         factor =

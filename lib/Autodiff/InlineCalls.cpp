@@ -7,7 +7,7 @@
 #include "InlineCalls.h"
 
 #include "tdsl/Autodiff/Autodiff.h"
-#include "tdsl/Dialect/TDS/TDSDialect.h"
+#include "tdsl/Dialect/TDS/TDSOps.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -124,8 +124,36 @@ FailureOr<SmallVector<Value>> autodiff::inlineFunction(OpBuilder &builder,
       .inlineAt(builder, loc, function, arguments);
 }
 
+/// Gives each value that a gradient is taken by an identity of its own, before
+/// bodies come together: two parameters may get the same argument, equal
+/// computations are merged, and constants are folded, but `grad(x * y, x)` is y
+/// all the same. What is an argument of a function that nobody calls has one.
+static void isolateVariables(ModuleOp module) {
+  SmallVector<Value> values;
+  module.walk([&](tds::GradientOp gradient) {
+    llvm::append_range(values, gradient.getWrt());
+  });
+  llvm::SmallDenseSet<Value> seen;
+  for (Value value : values) {
+    if (!seen.insert(value).second || value.getDefiningOp<tds::IndependentOp>())
+      continue;
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      auto function =
+          dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+      if (function && SymbolTable::symbolKnownUseEmpty(function, module))
+        continue;
+    }
+    OpBuilder builder(module.getContext());
+    builder.setInsertionPointAfterValue(value);
+    auto independent =
+        tds::IndependentOp::create(builder, value.getLoc(), value);
+    value.replaceAllUsesExcept(independent, independent);
+  }
+}
+
 LogicalResult autodiff::inlineCalls(ModuleOp module,
                                     bool keepCustomDerivatives) {
+  isolateVariables(module);
   for (auto function : module.getOps<func::FuncOp>())
     for (Block &block : function.getBody())
       if (failed(Inliner(keepCustomDerivatives).run(block)))

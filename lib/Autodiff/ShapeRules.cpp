@@ -1,4 +1,5 @@
-//===- ShapeRules.cpp - broadcast, reshape, transpose -*- C++ -*-===//
+//===- ShapeRules.cpp - broadcast, reshape, transpose, independent -*- C++
+//-*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -54,8 +55,14 @@ static LogicalResult transposeRule(TransposeOp op, RuleContext &c) {
   return success();
 }
 
+static LogicalResult independentRule(IndependentOp, RuleContext &c) {
+  c.give(0, c.g);
+  return success();
+}
+
 void autodiff::attachShapeRules(MLIRContext *context) {
   attachRule<BroadcastOp, broadcastRule>(context);
+  attachRule<IndependentOp, independentRule>(context);
   attachRule<ReshapeOp, reshapeRule>(context);
   attachRule<TransposeOp, transposeRule>(context);
 }

@@ -466,6 +466,38 @@ TEST(Hostile, MutatedData) {
   }
 }
 
+// Shape and byte range are checked against each other, against the file and
+// against the other tensors.
+TEST(Hostile, SafetensorsRanges) {
+  toy::TemporaryFolder folder;
+  auto open = [&](const std::string &header, size_t dataBytes) {
+    std::string bytes;
+    for (unsigned i = 0; i < 8; ++i)
+      bytes += static_cast<char>(header.size() >> (8 * i) & 0xff);
+    folder.write("a.safetensors", bytes + header + std::string(dataBytes, 1));
+    return attempt([&] { openDataSource(folder.path("a.safetensors:a")); },
+                   header.c_str());
+  };
+  auto tensor = [](const char *name, const char *shape, const char *range) {
+    return std::string("\"") + name +
+           "\":{\"dtype\":\"F32\",\"shape\":" + shape +
+           ",\"data_offsets\":" + range + "}";
+  };
+  EXPECT_EQ(open("{" + tensor("a", "[4]", "[0,16]") + "}", 16), Result::Sound);
+  for (const std::string &tensors :
+       {tensor("a", "[1000,1000]", "[0,4]"),
+        tensor("a", "[4]", "[0,16]") + "," + tensor("b", "[4]", "[0,16]"),
+        tensor("a", "[4]", "[0,16]") + "," + tensor("b", "[1]", "[12,16]"),
+        tensor("a", "[4]", "[16,0]"), tensor("a", "[5]", "[0,20]"),
+        tensor("a", "[4]", "[4,20]"),
+        tensor("a", "[4294967296,4294967296]", "[0,0]"),
+        tensor("a", "[4294967296,4294967296]", "[0,16]"),
+        tensor("a", "[4611686018427387904]", "[0,0]"),
+        tensor("a", "[-4]", "[0,16]"),
+        tensor("a", "[4]", "[0,18446744073709551616]")})
+    EXPECT_EQ(open("{" + tensors + "}", 16), Result::Refused) << tensors;
+}
+
 TEST(Hostile, HeadersThatPromiseTooMuch) {
   toy::TemporaryFolder folder;
   auto open = [&](const char *name, const std::string &bytes) {

@@ -42,7 +42,7 @@ func.func @lean(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK-NEXT: return %[[D]]
 func.func @square(%x: tensor<4xf32>) -> tensor<4xf32> {
   %two = tds.constant dense<2.0> : tensor<4xf32>
-  %a = tds.pow %x, %two : tensor<4xf32>
+  %a = tds.pow %x, %two {literal} : tensor<4xf32>
   %l = tds.reduce sum %a axes [0] : tensor<4xf32> to tensor<f32>
   %d = tds.gradient %l wrt %x : tensor<f32> wrt tensor<4xf32>
   return %d : tensor<4xf32>

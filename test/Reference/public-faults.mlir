@@ -302,7 +302,7 @@ func.func @power() -> (tensor<13xf32>, tensor<8xi32>) {
 func.func @literal_power() -> tensor<3xf32> {
   %x = tds.constant dense<[-2.0, 0.0, 1.5]> : tensor<3xf32>
   %three = tds.constant dense<3.0> : tensor<3xf32>
-  %p = tds.pow %x, %three : tensor<3xf32>
+  %p = tds.pow %x, %three {literal} : tensor<3xf32>
   return %p : tensor<3xf32>
 }
 

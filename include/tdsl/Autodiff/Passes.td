@@ -13,7 +13,8 @@ def InlineCallsPass : Pass<"tds-inline-calls", "::mlir::ModuleOp"> {
   let summary = "Put the bodies of functions in place of their calls";
   let description = [{
     Calls of functions with a custom derivative (`tds.vjp`) stay where they are, so that `tds-differentiate` sees them. Functions that nothing calls any more
-    and that are no entries are removed.
+    and that are no entries are removed. Before that, each value that a `tds.gradient` names becomes a `tds.independent`: what calls bring together is not
+    the same variable.
   }];
   let dependentDialects = ["::mlir::func::FuncDialect"];
 }
@@ -23,7 +24,7 @@ def DifferentiatePass : Pass<"tds-differentiate", "::mlir::ModuleOp"> {
   let description = [{
     Every `tds.gradient` becomes the reverse sweep over the operations between its variables and its loss, put in its place. They are
     expanded in source order, so a gradient may be differentiated by a later one. Afterwards the module holds no `tds.gradient`, no
-    `tds.stop_gradient` and no call. A variable that the loss does not reach has the gradient 0; an operation on the way that has no
+    `tds.independent`, no `tds.stop_gradient` and no call. A variable that the loss does not reach has the gradient 0; an operation on the way that has no
     derivative is an error at its place.
 
     ```mlir

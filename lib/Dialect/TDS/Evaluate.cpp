@@ -25,7 +25,7 @@ static llvm::Error unsupported(Operation *op) {
 }
 
 std::optional<int> tds::getLiteralExponent(PowOp op) {
-  if (!isa<FloatType>(getElementType(op.getType())))
+  if (!op.getLiteral() || !isa<FloatType>(getElementType(op.getType())))
     return std::nullopt;
   auto constant = op.getRhs().getDefiningOp<ConstantOp>();
   if (!constant)
@@ -253,6 +253,8 @@ tds::evaluateOperation(Operation *op, ArrayRef<const Tensor *> operands,
     return evaluateBroadcast(broadcast, *operands[0]);
   if (auto transpose = dyn_cast<TransposeOp>(op))
     return evaluateTranspose(transpose, *operands[0]);
+  if (isa<IndependentOp>(op))
+    return *operands[0];
   if (auto reshape = dyn_cast<ReshapeOp>(op))
     return operands[0]->reshapedTo(
         cast<RankedTensorType>(reshape.getType()).getShape());

@@ -153,14 +153,38 @@ bool tds::isOrderFree(ReductionKind kind, Type element) {
          (kind != ReductionKind::Sum && kind != ReductionKind::Prod);
 }
 
+static double largestOf(bool isDouble) {
+  return isDouble ? std::numeric_limits<double>::max()
+                  : std::numeric_limits<float>::max();
+}
+
+/// The sum of terms that are not all finite, or nothing where it depends on the
+/// order: a NaN or two infinities always make NaN, and one infinity stays
+/// unless the finite terms overflow to the other one on the way.
+static std::optional<double> sumNonFinite(ArrayRef<double> terms,
+                                          bool isDouble) {
+  double infinite = 0, magnitude = 0;
+  for (double term : terms) {
+    if (std::isfinite(term))
+      magnitude += std::fabs(term);
+    else
+      infinite += term;
+  }
+  if (std::isnan(infinite))
+    return infinite;
+  if (!(magnitude <= largestOf(isDouble) / 2))
+    return std::nullopt;
+  return infinite;
+}
+
 /// The sum of `terms`, or nothing where some order of adding them could round
 /// in a double (a float). All partial sums are multiples of the lowest bit that
 /// any term has, and none is larger than the sum of the magnitudes.
 static std::optional<double> sumRow(ArrayRef<double> terms, bool isDouble) {
+  if (!llvm::all_of(terms, [](double term) { return std::isfinite(term); }))
+    return sumNonFinite(terms, isDouble);
   int lowest = std::numeric_limits<int>::max();
   for (double term : terms) {
-    if (!std::isfinite(term))
-      return std::nullopt;
     if (term == 0)
       continue;
     int exponent;
@@ -180,9 +204,7 @@ static std::optional<double> sumRow(ArrayRef<double> terms, bool isDouble) {
     if (!(magnitude <= limit))
       return std::nullopt;
   }
-  double largest = isDouble ? std::numeric_limits<double>::max()
-                            : std::numeric_limits<float>::max();
-  if (magnitude != 0 && !(std::ldexp(magnitude, lowest) <= largest))
+  if (magnitude != 0 && !(std::ldexp(magnitude, lowest) <= largestOf(isDouble)))
     return std::nullopt;
   return sum;
 }
@@ -202,7 +224,10 @@ std::optional<Tensor> tds::sumExactly(const Tensor &terms,
       if (factors) {
         double factor = factors->getDouble(i * count + t);
         double product = term * factor;
-        if (std::fma(term, factor, -product) != 0)
+        bool isExact = std::isfinite(product)
+                           ? std::fma(term, factor, -product) == 0
+                           : !std::isfinite(term) || !std::isfinite(factor);
+        if (!isExact)
           return std::nullopt;
         term = product;
       }

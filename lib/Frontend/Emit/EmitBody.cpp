@@ -79,8 +79,15 @@ mlir::Value Emitter::emitElementwise(const typed::Node *node, mlir::Type type,
     return binary(tds::FloorDivOp());
   case Op::Mod:
     return binary(tds::ModOp());
-  case Op::Pow:
-    return binary(tds::PowOp());
+  case Op::Pow: {
+    // So far only what the text knows is a constant.
+    mlir::Value exponent = operand(1);
+    if (auto broadcast = exponent.getDefiningOp<tds::BroadcastOp>())
+      exponent = broadcast.getOperand();
+    bool isLiteral = exponent.getDefiningOp<tds::ConstantOp>() != nullptr;
+    return tds::PowOp::create(builder, loc, type, operand(0), operand(1),
+                              isLiteral);
+  }
   case Op::Max:
     return binary(tds::MaxOp());
   case Op::Min:

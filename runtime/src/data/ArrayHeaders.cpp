@@ -169,10 +169,7 @@ ArrayLayout parseNpyHeader(std::string_view prefix, const std::string &name) {
   ArrayLayout layout;
   NpyDict(prefix.substr(begin, length), name)
       .parse(descr, fortran, layout.shape);
-  if (fortran)
-    fail(TDS_BAD_DATA, name,
-         ": is stored column by column (fortran_order); "
-         "save numpy.ascontiguousarray(a) instead");
+  layout.firstIndexFastest = fortran && layout.shape.size() > 1;
   struct Known {
     const char *code;
     ElementType type;

@@ -31,6 +31,31 @@ void swapBytes(void *data, uint64_t bytes, unsigned size) {
     std::reverse(at + i, at + i + size);
 }
 
+/// Puts the elements of an array whose first index runs fastest into row-major
+/// order.
+void putInRowOrder(std::string &data, uint64_t begin,
+                   const ArrayLayout &layout) {
+  size_t rank = layout.shape.size(), size = sizeOf(layout.type);
+  std::vector<uint64_t> strides(rank, size);
+  for (size_t axis = 1; axis < rank; ++axis)
+    strides[axis] =
+        strides[axis - 1] * static_cast<uint64_t>(layout.shape[axis - 1]);
+  std::string ordered(layout.dataBytes, '\0');
+  std::vector<int64_t> index(rank, 0);
+  uint64_t from = 0;
+  for (uint64_t to = 0; to < layout.dataBytes; to += size) {
+    std::memcpy(&ordered[to], &data[begin + from], size);
+    for (size_t axis = rank; axis-- > 0;) {
+      from += strides[axis];
+      if (++index[axis] < layout.shape[axis])
+        break;
+      from -= strides[axis] * static_cast<uint64_t>(layout.shape[axis]);
+      index[axis] = 0;
+    }
+  }
+  data.replace(begin, layout.dataBytes, ordered);
+}
+
 /// Bytes in memory.
 class MemorySource : public DataSource {
 public:
@@ -72,11 +97,18 @@ std::unique_ptr<DataSource> sourceInFile(std::shared_ptr<const InputFile> file,
   source->type = layout.type;
   source->shape = layout.shape;
   source->name = name;
-  if (layout.dataBytes > cacheBytes)
+  if (layout.dataBytes > cacheBytes) {
+    if (layout.firstIndexFastest)
+      fail(TDS_BAD_DATA, name,
+           ": is stored column by column (fortran_order) and too large to be "
+           "put in order in memory; save numpy.ascontiguousarray(a) instead");
     return source;
+  }
   auto cached = std::make_unique<MemorySource>();
   cached->data.resize(layout.dataBytes);
   source->read(0, cached->data.data(), layout.dataBytes);
+  if (layout.firstIndexFastest)
+    putInRowOrder(cached->data, 0, layout);
   cached->type = layout.type;
   cached->shape = layout.shape;
   cached->name = name;
@@ -103,6 +135,8 @@ std::unique_ptr<DataSource> sourceInMemory(std::string data,
   if (layout.bigEndian && sizeOf(layout.type) > 1)
     swapBytes(&source->data[source->begin], layout.dataBytes,
               sizeOf(layout.type));
+  if (layout.firstIndexFastest)
+    putInRowOrder(source->data, source->begin, layout);
   return source;
 }
 

@@ -44,6 +44,7 @@ std::unique_ptr<DataSource> openDataSource(const std::string &spec);
 struct ArrayLayout {
   ElementType type = ElementType::U8;
   bool bigEndian = false;
+  bool firstIndexFastest = false; ///< Fortran order, of more than one axis
   std::vector<int64_t> shape;
   uint64_t dataOffset = 0;
   uint64_t dataBytes = 0;

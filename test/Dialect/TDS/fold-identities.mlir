@@ -88,10 +88,10 @@ func.func @power(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf
   %c3 = tds.constant dense<3.0> : tensor<4xf32>
   %c4 = tds.constant dense<4.0> : tensor<4xf32>
   %half = tds.constant dense<0.5> : tensor<4xf32>
-  %a = tds.pow %x, %c0 : tensor<4xf32>
-  %b = tds.pow %x, %c2 : tensor<4xf32>
-  %c = tds.pow %x, %c3 : tensor<4xf32>
-  %d = tds.pow %x, %c4 : tensor<4xf32>
+  %a = tds.pow %x, %c0 {literal} : tensor<4xf32>
+  %b = tds.pow %x, %c2 {literal} : tensor<4xf32>
+  %c = tds.pow %x, %c3 {literal} : tensor<4xf32>
+  %d = tds.pow %x, %c4 {literal} : tensor<4xf32>
   %e = tds.pow %x, %half : tensor<4xf32>
   return %a, %b, %c, %d, %e : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }

@@ -35,6 +35,31 @@ func.func @ordered() -> (tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) {
   return %s, %p, %c, %g : tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>
 }
 
+// An infinity or a NaN decides the sum whatever the order, unless the finite terms overflow on the way.
+// CHECK-LABEL: @not_finite
+// CHECK-DAG: %[[INF:.*]] = tds.constant dense<0x7F800000> : tensor<f32>
+// CHECK-DAG: %[[NAN:.*]] = tds.constant dense<0x7FC00000> : tensor<f32>
+// CHECK-DAG: %[[BOTH:.*]] = tds.constant dense<0x{{[7F]}}FC00000> : tensor<f32>
+// CHECK: %[[LARGE:.*]] = tds.reduce sum
+// CHECK: %[[PRODUCT:.*]] = tds.contract
+// CHECK: return %[[INF]], %{{.*}}, %{{.*}}, %[[LARGE]], %[[INF]], %[[PRODUCT]]
+func.func @not_finite() -> (tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) {
+  %a = tds.constant dense<[0x7F800000, 1.0, 0.1]> : tensor<3xf32>
+  %b = tds.constant dense<[0x7FC00000, 1.0, 0.1]> : tensor<3xf32>
+  %c = tds.constant dense<[0x7F800000, 0xFF800000, 0.1]> : tensor<3xf32>
+  %d = tds.constant dense<[0x7F800000, -3.0e38, -3.0e38]> : tensor<3xf32>
+  %one = tds.constant dense<[1.0, 1.0, 2.0]> : tensor<3xf32>
+  %large = tds.constant dense<[3.0e38, -3.0e38, 1.0]> : tensor<3xf32>
+  %ten = tds.constant dense<10.0> : tensor<3xf32>
+  %r = tds.reduce sum %a axes [0] : tensor<3xf32> to tensor<f32>
+  %s = tds.reduce sum %b axes [0] : tensor<3xf32> to tensor<f32>
+  %t = tds.reduce sum %c axes [0] : tensor<3xf32> to tensor<f32>
+  %u = tds.reduce sum %d axes [0] : tensor<3xf32> to tensor<f32>
+  %v = tds.contract %a[0], %one[0] to [] : tensor<3xf32>, tensor<3xf32> to tensor<f32>
+  %w = tds.contract %large[0], %ten[0] to [] : tensor<3xf32>, tensor<3xf32> to tensor<f32>
+  return %r, %s, %t, %u, %v, %w : tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>
+}
+
 // Integers, extrema and what points at them have no order.
 // CHECK-LABEL: @free
 // CHECK-DAG: tds.constant dense<-2147483648> : tensor<i32>

@@ -90,6 +90,8 @@ void Builder::elementwise() {
           std::string("  %y = tds.") + op + " %x, %z : " + type, shape,
           {{"x", type}, {"z", type}});
     }
+  add("tds.independent", "", {x}, "  %y = tds.independent %x : " + t, {4, 3},
+      {x});
   add("tds.mul", "square", {x}, "  %y = tds.mul %x, %x : " + t, {4, 3}, {x});
   for (const char *exponent : {"1.0", "2.0", "3.0", "4.0", "-1.0", "0.5"})
     add("tds.pow", exponent, {x, z},

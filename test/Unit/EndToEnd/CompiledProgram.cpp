@@ -57,6 +57,34 @@ std::pair<int, std::string> test::runTdslc(const std::string &arguments) {
           buffer ? (*buffer)->getBuffer().str() : ""};
 }
 
+/// Writes a program to a file; gives the file's path without ".tds".
+static std::string writeProgram(const std::string &text) {
+  static std::atomic<int> number{0};
+  std::string stem = getFolder() + "/p" + std::to_string(number++);
+  std::error_code error;
+  llvm::raw_fd_ostream(stem + ".tds", error) << text;
+  return stem;
+}
+
+std::string test::emitStage(const std::string &text, const std::string &stage,
+                            const std::string &flags) {
+  std::string stem = writeProgram(text);
+  auto [code, errors] = runTdslc(stem + ".tds " + flags + " --emit=" + stage +
+                                 " -o " + stem + ".txt");
+  auto buffer = llvm::MemoryBuffer::getFile(stem + ".txt");
+  if (code != 0 || !buffer) {
+    ADD_FAILURE() << "tdslc ends with " << code << "\n"
+                  << errors << "\n"
+                  << text;
+    return {};
+  }
+  return (*buffer)->getBuffer().str();
+}
+
+std::pair<int, std::string> test::compileForErrors(const std::string &text) {
+  return runTdslc(writeProgram(text) + ".tds --emit=plan -o /dev/null");
+}
+
 namespace {
 /// The reference evaluator on what `--emit=tds-opt` prints: after
 /// differentiation, before fusion.
@@ -220,12 +248,7 @@ private:
 std::vector<std::unique_ptr<Path>>
 test::compileProgram(const std::string &text, const CompileOptions &options,
                      int64_t seed) {
-  static std::atomic<int> number{0};
-  std::string stem = getFolder() + "/p" + std::to_string(number++);
-  {
-    std::error_code error;
-    llvm::raw_fd_ostream(stem + ".tds", error) << text;
-  }
+  std::string stem = writeProgram(text);
   auto compile = [&](const std::string &output) {
     auto [code, errors] =
         runTdslc(stem + ".tds " + options.flags + " " + output);

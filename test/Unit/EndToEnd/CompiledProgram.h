@@ -59,6 +59,14 @@ compileProgram(const std::string &text, const CompileOptions &options = {},
 /// Reads a file of the source tree.
 std::string readSource(const std::string &path);
 
+/// What `tdslc --emit=stage` prints of a program; the test fails where it does
+/// not compile.
+std::string emitStage(const std::string &text, const std::string &stage,
+                      const std::string &flags = "");
+
+/// Compiles a wrong program; gives tdslc's exit code and messages.
+std::pair<int, std::string> compileForErrors(const std::string &text);
+
 /// Runs tdslc with these arguments; gives its exit code and what it wrote to
 /// standard error.
 std::pair<int, std::string> runTdslc(const std::string &arguments);

@@ -235,13 +235,13 @@ TEST(Differential, LiteralPowers) {
       std::string number = std::to_string(exponent) + ".0";
       Program program("func.func @tensors(%x: " + type + ") -> " + type +
                       " {\n%e = tds.constant dense<" + number + "> : " + type +
-                      "\n%r = tds.pow %x, %e : " + type +
+                      "\n%r = tds.pow %x, %e {literal} : " + type +
                       "\nreturn %r : " + type +
                       "\n}\nfunc.func @body(%x: " + type + ") -> " + type +
                       " {\n%r = tds.generic (%i) in (" + std::to_string(count) +
                       ") : " + type + " {\n%v = tds.read %x[%i] : " + type +
                       "\n%e = tds.constant " + number + " : " + mlirName(kind) +
-                      "\n%p = tds.pow %v, %e : " + mlirName(kind) +
+                      "\n%p = tds.pow %v, %e {literal} : " + mlirName(kind) +
                       "\ntds.yield %p : " + mlirName(kind) +
                       "\n}\nreturn %r : " + type + "\n}\n");
       Tensor tensors = program.run("tensors", x)[0];

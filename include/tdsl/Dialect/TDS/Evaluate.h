@@ -41,9 +41,9 @@ std::optional<reference::Tensor> toTensor(mlir::Attribute value);
 /// Kind and shape must agree.
 mlir::TypedAttr toAttribute(const reference::Tensor &tensor, mlir::Type type);
 
-/// The literal exponent 0 to 4 of a float tds.pow whose exponent is a constant:
-/// such a power is a product (`x ** 3` is `(x * x) * x`, `x ** 4` is
-/// `(x * x) * (x * x)`).
+/// The exponent 0 to 4 of a float tds.pow that is marked as literal: such a
+/// power is a product (`x ** 3` is `(x * x) * x`, `x ** 4` is `(x * x) * (x *
+/// x)`).
 std::optional<int> getLiteralExponent(PowOp op);
 
 /// Computes `op`, which has one result and is not a call, a kernel or a

@@ -107,14 +107,17 @@ def TDS_ModOp : TDS_BinaryOp<"mod", TDS_NumberLike> {
 def TDS_PowOp : TDS_BinaryOp<"pow", TDS_NumberLike> {
   let summary = "lhs to the power rhs";
   let description = [{
-    Floats: at most 2 ulp, special cases by C99 annex F, exact where the f32 result is representable. A constant exponent 0, 1, 2, 3 or 4
-    multiplies instead: 1, `x`, `x * x`, `(x * x) * x`, `(x * x) * (x * x)`. Integers: repeated
+    Floats: at most 2 ulp, special cases by C99 annex F, exact where the f32 result is representable. With `literal`, which says that the exponent
+    is a constant in the user's text, the exponents 0, 1, 2, 3 and 4 multiply instead: 1, `x`, `x * x`, `(x * x) * x`, `(x * x) * (x * x)`. An exponent
+    that only turned out to be constant does not, so that folding changes no bit. Integers: repeated
     multiplication with wrapping; a negative exponent gives the floor of the real value, with `0 ** -n` = 0.
 
     ```mlir
     %r = tds.pow %a, %b : f32
+    %s = tds.pow %a, %two {literal} : f32
     ```
   }];
+  let arguments = (ins TDS_NumberLike:$lhs, TDS_NumberLike:$rhs, UnitAttr:$literal);
   let hasCanonicalizer = 1;
 }
 def TDS_MaxOp : TDS_BinaryOp<"max", TDS_NumberLike, [Commutative]> {

@@ -43,6 +43,21 @@ def TDS_GradientOp : TDS_Op<"gradient", [Pure]> {
   let hasVerifier = 1;
 }
 
+def TDS_IndependentOp : TDS_Op<"independent", [SameOperandsAndResultType]> {
+  let summary = "a value that derivatives are taken by";
+  let description = [{
+    Its operand, as a value of its own: nothing is folded or merged through it, so that what depends on it keeps depending on it, and on nothing that
+    only happens to be equal. `tds-inline-calls` puts one behind each value that a `tds.gradient` names, `tds-differentiate` removes them.
+
+    ```mlir
+    %x = tds.independent %c : tensor<4xf32>
+    ```
+  }];
+  let arguments = (ins TDS_TensorOf<[F16, BF16, F32, F64]>:$operand);
+  let results = (outs Res<TDS_TensorOf<[F16, BF16, F32, F64]>, "an identity", [MemAlloc]>:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($result)";
+}
+
 def TDS_KernelOp : TDS_Op<"kernel", [Pure, IsolatedFromAbove, SingleBlock]> {
   let summary = "operations that run as one kernel";
   let description = [{
