@@ -45,8 +45,12 @@ func::FuncOp KernelOutliner::outline(tds::KernelOp kernel,
     function.erase();
     return it->second;
   }
-  function.setName(
+  std::string name =
       ("tds_k" + llvm::Twine(functions.size() - 1) + "_" + kernel.getKind())
-          .str());
+          .str();
+  // An entry or a variable of the user may have that name.
+  while (module.lookupSymbol(name))
+    name += "_";
+  function.setName(name);
   return function;
 }
