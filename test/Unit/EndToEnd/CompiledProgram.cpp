@@ -250,8 +250,10 @@ test::compileProgram(const std::string &text, const CompileOptions &options,
                      int64_t seed) {
   std::string stem = writeProgram(text);
   auto compile = [&](const std::string &output) {
+    bool isPTX = llvm::StringRef(output).ends_with(".ptx");
     auto [code, errors] =
-        runTdslc(stem + ".tds " + options.flags + " " + output);
+        runTdslc(stem + ".tds " + options.flags + " " +
+                 (isPTX ? options.ptxFlags : std::string()) + " " + output);
     if (code != 0)
       ADD_FAILURE() << "tdslc ends with " << code << "\n"
                     << errors << "\n"

@@ -45,7 +45,8 @@ public:
 };
 
 struct CompileOptions {
-  std::string flags; ///< of tdslc, e.g. "-D B=4 --fusion=off"
+  std::string flags;         ///< of tdslc, e.g. "-D B=4 --fusion=off"
+  std::string ptxFlags = {}; ///< for the PTX only, e.g. "--arch=sm_75"
   bool cpu = true, ptx = true;
 };
 

@@ -12,8 +12,8 @@
 
 using namespace tdsl;
 using namespace tdsl::test;
-using reference::ElementKind;
 using llvm::StringRef;
+using reference::ElementKind;
 
 static std::optional<ElementKind> findKind(StringRef name) {
   for (int i = 0; i <= static_cast<int>(ElementKind::F64); ++i)
@@ -152,8 +152,7 @@ static bool parseDirective(StringRef line, FaultCase &found) {
     if (!tolerance.empty() && !parseTolerance(tolerance, answer.tolerance))
       return false;
     name = name.trim();
-    return found.answers
-        .insert({name.empty() ? "result" : name.str(), answer})
+    return found.answers.insert({name.empty() ? "result" : name.str(), answer})
         .second;
   }
   auto [name, values] = line.split('=');
@@ -170,8 +169,7 @@ static bool parseCase(llvm::ArrayRef<std::string> directives,
                       const std::string &entry, FaultCase &found) {
   std::smatch match;
   if (!std::regex_search(
-          entry, match,
-          std::regex("^export fn (\\w+)\\((.*)\\) -> (.*?) \\{")))
+          entry, match, std::regex("^export fn (\\w+)\\((.*)\\) -> (.*?) \\{")))
     return false;
   found.name = match[1];
   std::optional<std::vector<Port>> inputs = parsePorts(match[2].str());
@@ -285,9 +283,8 @@ static std::string writeConstant(const Port &port, const Tensor &value,
       os << "at" << axis.index() << " < " << axis.value();
     });
     os << "] = "
-       << (value.numElements() == 0
-               ? writeElement(Tensor(port.kind, {}), 0)
-               : writeElement(value, 0))
+       << (value.numElements() == 0 ? writeElement(Tensor(port.kind, {}), 0)
+                                    : writeElement(value, 0))
        << "\n";
     return text;
   }
@@ -360,8 +357,8 @@ static double ulpOf(ElementKind kind, double value) {
     double a = actual.getDouble(i), e = expected.getDouble(i);
     if (std::isnan(a) && std::isnan(e))
       continue;
-    double bound = tolerance.absolute +
-                   tolerance.ulps * ulpOf(expected.kind(), e);
+    double bound =
+        tolerance.absolute + tolerance.ulps * ulpOf(expected.kind(), e);
     if (bound > 0 && std::abs(a - e) <= bound)
       continue;
     return ::testing::AssertionFailure()

@@ -4,11 +4,14 @@
 // Reads the files of Inputs/faults: TDS programs whose entries carry inputs and
 // right answers in comments.
 //
-//   //: x = [1, nan, -inf]            an input; `all 2` fills it, `from 1` counts
-//   //:                               1, 2, ..., `bits 0x7F800001` is one pattern
+//   //: x = [1, nan, -inf]            an input; `all 2` fills it, `from 1`
+//   counts
+//   //:                               1, 2, ..., `bits 0x7F800001` is one
+//   pattern
 //   //: -> [0, nan, nan]              the answer, bit for bit
 //   //: dx -> [1, 2, 0] within 4 ulp  a named result; also `within 1e-6`
-//   //: paths within 4 ulp            the paths may differ, by the order of a sum
+//   //: paths within 4 ulp            the paths may differ, by the order of a
+//   sum
 //   //: computed: why                 the form of constants is not folded whole
 //   //: run time only: why            there is no form of constants
 //   //: for N = 1, 3, 1000            one case for each N of the lines below
@@ -40,10 +43,10 @@ struct Port {
 };
 
 struct FaultCase {
-  std::string name;                 ///< of the entry
-  std::vector<Port> inputs;         ///< in the order of the signature
-  std::string results;              ///< as written behind "->"
-  Named given;                      ///< the inputs' values
+  std::string name;                           ///< of the entry
+  std::vector<Port> inputs;                   ///< in the order of the signature
+  std::string results;                        ///< as written behind "->"
+  Named given;                                ///< the inputs' values
   std::map<std::string, std::string> written; ///< the inputs as written
   struct Answer {
     std::string values; ///< as written

@@ -21,9 +21,8 @@ static Tensor floats(llvm::ArrayRef<int64_t> shape, double value) {
 
 /// Calls an entry on every path; all must give the bits of the first, which are
 /// returned.
-static Named
-callOnAll(const std::vector<std::unique_ptr<Path>> &paths,
-          const std::string &entry, const Named &inputs) {
+static Named callOnAll(const std::vector<std::unique_ptr<Path>> &paths,
+                       const std::string &entry, const Named &inputs) {
   Named expected;
   for (auto &path : paths) {
     SCOPED_TRACE(path->name());
@@ -169,7 +168,8 @@ step decay(x: f32[B]) -> (loss: f32) {
   ASSERT_GE(paths.size(), 2u);
   for (auto &path : paths) {
     SCOPED_TRACE(path->name());
-    // Epsilon before the correction would give -0.00315, no correction -0.00997.
+    // Epsilon before the correction would give -0.00315, no correction
+    // -0.00997.
     path->call("adam", {{"x", floats({1}, 1e-4)}});
     EXPECT_TRUE(areSame(path->read("p"), floats({}, -0.0909090909), {8, 0}));
     path->call("adam", {{"x", floats({1}, 1e-4)}});
@@ -230,13 +230,13 @@ export fn all_constant() -> f32[2, 2] {
     unchecked.flags = "--unchecked";
     paths = compileProgram(program, unchecked);
     Named results = callOnAll(paths, "rows", inputs);
-    EXPECT_TRUE(areSame(
-        results["result"],
-        Tensor::of(ElementKind::F32, {2, 2}, {4, 4, 0, 0}), {}));
+    EXPECT_TRUE(areSame(results["result"],
+                        Tensor::of(ElementKind::F32, {2, 2}, {4, 4, 0, 0}),
+                        {}));
     results = callOnAll(paths, "slope", inputs);
-    EXPECT_TRUE(areSame(
-        results["result"],
-        Tensor::of(ElementKind::F32, {3, 2}, {1, 1, 0, 0, 0, 0}), {}));
+    EXPECT_TRUE(
+        areSame(results["result"],
+                Tensor::of(ElementKind::F32, {3, 2}, {1, 1, 0, 0, 0, 0}), {}));
   }
 }
 
@@ -256,9 +256,9 @@ export fn planes(x: f32[3, 65537, 1]) -> bool {
 }
 )");
   ASSERT_GE(paths.size(), 2u);
-  Named results =
-      callOnAll(paths, "products",
-                {{"x", floats({65536, 1, 1}, 1)}, {"y", floats({65536, 1, 1}, 1)}});
+  Named results = callOnAll(
+      paths, "products",
+      {{"x", floats({65536, 1, 1}, 1)}, {"y", floats({65536, 1, 1}, 1)}});
   EXPECT_EQ(results["sum"].getDouble(0), 65536);
   EXPECT_EQ(results["all"].getInt(0), 1);
   results = callOnAll(paths, "rows", {{"x", floats({65537, 2}, 1.5)}});
@@ -302,11 +302,10 @@ TEST(FaultLaunches, MoreParametersThanAnyKernelTakes) {
 TEST(FaultNames, AreMangled) {
   std::string longName(300, 'n');
   std::string text;
-  std::vector<std::string> names = {"add",    "entry",  "ret",     "reg",
-                                    "tid",    "main",   "malloc",  "printf",
-                                    "tds_k0",    "__",      "a_b",
-                                    "a__b",   longName, "visible", "global",
-                                    "tds_k0_loop"};
+  std::vector<std::string> names = {
+      "add",    "entry",   "ret",    "reg",        "tid", "main",
+      "malloc", "printf",  "tds_k0", "__",         "a_b", "a__b",
+      longName, "visible", "global", "tds_k0_loop"};
   for (const std::string &name : names)
     text += "export fn " + name + "(" + name + "_x: f32[2]) -> f32[2] { " +
             name + "_x + 1 }\n";
@@ -314,9 +313,9 @@ TEST(FaultNames, AreMangled) {
   ASSERT_GE(paths.size(), 2u);
   for (const std::string &name : names) {
     SCOPED_TRACE(name);
-    Named results = callOnAll(
-        paths, name,
-        {{name + "_x", Tensor::of(ElementKind::F32, {2}, {1, 2})}});
+    Named results =
+        callOnAll(paths, name,
+                  {{name + "_x", Tensor::of(ElementKind::F32, {2}, {1, 2})}});
     EXPECT_TRUE(areSame(results["result"],
                         Tensor::of(ElementKind::F32, {2}, {2, 3}), {}));
   }
@@ -339,8 +338,8 @@ export fn f(x: f32) -> f32 { a(x) + a_b + a_(x) }
 TEST(FaultNames, OthersAreErrorsAtTheName) {
   for (const char *name : {"a.b", "x y", "a-b", "1st", "\xc3\xa9t\xc3\xa9"}) {
     SCOPED_TRACE(name);
-    std::string text = std::string("export fn ") + name +
-                       "(x: f32[2]) -> f32[2] { x + 1 }\n";
+    std::string text =
+        std::string("export fn ") + name + "(x: f32[2]) -> f32[2] { x + 1 }\n";
     auto [code, errors] = compileForErrors(text);
     EXPECT_EQ(code, 1);
     EXPECT_NE(errors.find(":1:"), std::string::npos) << errors;

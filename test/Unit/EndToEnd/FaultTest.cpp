@@ -34,12 +34,12 @@ static std::set<std::string> findLaunchingEntries(llvm::StringRef plan) {
 }
 
 static void checkFile(const std::string &name, const std::string &flags,
-                      bool cpu = true) {
+                      bool cpu = true, const std::string &ptxFlags = {}) {
   FaultFile file =
       readFaultFile("test/Unit/EndToEnd/Inputs/faults/" + name + ".tds");
   ASSERT_FALSE(file.cases.empty());
   std::string text = withConstantForms(file);
-  auto paths = compileProgram(text, {flags, cpu});
+  auto paths = compileProgram(text, {flags, ptxFlags, cpu});
   ASSERT_GE(paths.size(), 2u);
   std::set<std::string> launching =
       findLaunchingEntries(emitStage(text, "plan", flags));
@@ -77,19 +77,21 @@ class Faults : public ::testing::TestWithParam<const char *> {};
 TEST_P(Faults, Fused) { checkFile(GetParam(), ""); }
 TEST_P(Faults, Unfused) { checkFile(GetParam(), "--fusion=off"); }
 
-INSTANTIATE_TEST_SUITE_P(
-    , Faults, ::testing::Values("arithmetic", "conversions", "functions", "gradients", "reductions"),
-    [](const auto &info) {
-      std::string name = info.param;
-      std::replace(name.begin(), name.end(), '-', '_');
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(, Faults,
+                         ::testing::Values("arithmetic", "conversions",
+                                           "functions", "gradients",
+                                           "reductions"),
+                         [](const auto &info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 // Older code does without instructions that newer code has, as max with NaN.
 TEST(FaultArchitectures, SameBits) {
   for (const char *flags : {"--arch=sm_75", "--arch=sm_90a"}) {
     SCOPED_TRACE(flags);
     for (const char *name : {"reductions", "conversions"})
-      checkFile(name, flags, /*cpu=*/false);
+      checkFile(name, {}, /*cpu=*/false, flags);
   }
 }
