@@ -228,8 +228,9 @@ DictionaryAttr PointSchedule::select() {
   }
   int64_t count = product(outer);
   double vectors = double(llvm::divideCeil(laneExtent, width));
-  double perRow =
-      lanesOnRows ? costPerRow() * vectors : costPerRow() / width + 30;
+  // A row without elements costs something, too.
+  double perRow = std::max(1.0, lanesOnRows ? costPerRow() * vectors
+                                            : costPerRow() / width + 30);
   // An item is some rows, or a part of the lanes of one row. A vector is about
   // twice the registers of the narrowest processor.
   int64_t rows = std::max<int64_t>(1, int64_t(itemCost / perRow));
