@@ -103,7 +103,7 @@ bool Natural::operator<(const Natural &o) const {
   return false;
 }
 unsigned long long Natural::low() const {
-  return (limbs.size() > 0 ? limbs[0] : 0) |
+  return (limbs.empty() ? 0 : limbs[0]) |
          (unsigned long long)(limbs.size() > 1 ? limbs[1] : 0) << 32;
 }
 Natural Natural::quotient(const Natural &a, const Natural &b, bool &exact) {

@@ -189,9 +189,10 @@ void Module::settle(Call &call) {
 
 void Module::settleAll() {
   for (auto &slots : inFlight)
-    for (std::shared_ptr<Call> slot : slots)
-      if (slot)
-        settle(*slot);
+    for (const std::shared_ptr<Call> &slot : slots)
+      // Settling may give up the slot.
+      if (std::shared_ptr<Call> kept = slot)
+        settle(*kept);
 }
 
 /// A step must not begin before it is known that none before it failed: what
@@ -202,9 +203,9 @@ void Module::settleBefore(const EntryPlan &entry) {
   for (size_t i = 0; i < inFlight.size(); ++i)
     if (manifest().entries[i].flagsPort &&
         manifest().entries[i].kind == EntryPlan::Kind::Step)
-      for (std::shared_ptr<Call> slot : inFlight[i])
-        if (slot)
-          settle(*slot);
+      for (const std::shared_ptr<Call> &slot : inFlight[i])
+        if (std::shared_ptr<Call> kept = slot)
+          settle(*kept);
 }
 
 std::shared_ptr<Call> Module::start(uint32_t index, const tds_tensor *inputs,
