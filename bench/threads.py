@@ -18,7 +18,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DATA = "/usr/share/datasets/fashion-mnist"
-MOST = 0.7
+MOST = 0.7  # the aim; --most gives another bound
 WARMUP = 200
 UNDISTURBED = 3
 
@@ -55,6 +55,7 @@ def main():
     parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--cpu", default="x86-64-v3")
     parser.add_argument("--bin", default=os.path.join(ROOT, "build/bin"))
+    parser.add_argument("--most", type=float, default=MOST, help="the bound of the ratio")
     parser.add_argument("--if-idle", action="store_true")
     options = parser.parse_args()
     if options.steps <= WARMUP:
@@ -86,8 +87,8 @@ def main():
         return too_busy("other processes took up to %.2f of a processor in %d of %d runs" % (max(disturbed), len(disturbed), 2 * options.rounds))
     one, two = min(times[1]), min(times[2])
     rate = (options.steps - WARMUP) * 64
-    print("1 thread: %.0f images/s   2 threads: %.0f images/s   ratio of times: %.2f (at most %.1f)" % (rate / one, rate / two, two / one, MOST))
-    return 0 if two <= MOST * one else 1
+    print("1 thread: %.0f images/s   2 threads: %.0f images/s   ratio of times: %.2f (at most %.1f)" % (rate / one, rate / two, two / one, options.most))
+    return 0 if two <= options.most * one else 1
 
 
 if __name__ == "__main__":
