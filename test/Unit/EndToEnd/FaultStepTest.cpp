@@ -270,7 +270,7 @@ export fn planes(x: f32[3, 65537, 1]) -> bool {
 }
 
 /// The sum of scalar inputs 1, 2, ..., count.
-static void sumManyInputs(int64_t count, const std::string &flags) {
+static void sumManyInputs(int64_t count) {
   std::string inputs, sum;
   Named values;
   for (int64_t i = 1; i <= count; ++i) {
@@ -279,22 +279,18 @@ static void sumManyInputs(int64_t count, const std::string &flags) {
     sum += (i > 1 ? " + " : "") + name;
     values.insert({name, floats({}, double(i))});
   }
-  auto paths = compileProgram(
-      "export fn total(" + inputs + ") -> f32 { " + sum + " }\n", {flags});
+  auto paths = compileProgram("export fn total(" + inputs + ") -> f32 { " +
+                              sum + " }\n");
   ASSERT_GE(paths.size(), 2u);
   Named results = callOnAll(paths, "total", values);
   EXPECT_EQ(results["result"].getDouble(0), double(count * (count + 1) / 2));
 }
 
 // 4800 bytes of pointers are more than 4352, the older limit.
-TEST(FaultLaunches, MoreParametersThanOldDriversTake) {
-  sumManyInputs(600, "");
-}
+TEST(FaultLaunches, MoreParametersThanOldDriversTake) { sumManyInputs(600); }
 
 // 32768 bytes of pointers are more than any kernel takes.
-TEST(FaultLaunches, MoreParametersThanAnyKernelTakes) {
-  sumManyInputs(4096, "");
-}
+TEST(FaultLaunches, MoreParametersThanAnyKernelTakes) { sumManyInputs(4096); }
 
 //===-- Names --===//
 
