@@ -11,6 +11,30 @@ using namespace tdsl;
 using llvm::StringRef;
 using llvm::Twine;
 
+bool tdsl::isBinaryOperator(Tok kind) {
+  switch (kind) {
+  case Tok::KwOr:
+  case Tok::KwAnd:
+  case Tok::EqEq:
+  case Tok::NotEq:
+  case Tok::Less:
+  case Tok::LessEq:
+  case Tok::Greater:
+  case Tok::GreaterEq:
+  case Tok::Plus:
+  case Tok::Minus:
+  case Tok::Star:
+  case Tok::StarStar:
+  case Tok::Slash:
+  case Tok::SlashSlash:
+  case Tok::Percent:
+  case Tok::At:
+    return true;
+  default:
+    return false;
+  }
+}
+
 StringRef tdsl::describe(Tok kind) {
   switch (kind) {
   case Tok::Eof:

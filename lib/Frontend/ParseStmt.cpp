@@ -11,30 +11,6 @@ using llvm::isa;
 using llvm::SmallVector;
 using llvm::StringRef;
 
-static bool isBinaryOperator(Tok kind) {
-  switch (kind) {
-  case Tok::KwOr:
-  case Tok::KwAnd:
-  case Tok::EqEq:
-  case Tok::NotEq:
-  case Tok::Less:
-  case Tok::LessEq:
-  case Tok::Greater:
-  case Tok::GreaterEq:
-  case Tok::Plus:
-  case Tok::Minus:
-  case Tok::Star:
-  case Tok::StarStar:
-  case Tok::Slash:
-  case Tok::SlashSlash:
-  case Tok::Percent:
-  case Tok::At:
-    return true;
-  default:
-    return false;
-  }
-}
-
 /// The deepest tree in a statement, so that nested blocks count as nesting.
 static unsigned getHeight(const Stmt *stmt) {
   auto of = [](std::initializer_list<const Expr *> list) {

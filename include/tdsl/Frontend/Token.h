@@ -23,6 +23,9 @@ enum class Tok : uint8_t {
 /// How the token reads in a message: "`{`", "a name", "end of file".
 llvm::StringRef describe(Tok kind);
 
+/// Whether the token stands between two operands; a sign is one, too.
+bool isBinaryOperator(Tok kind);
+
 struct Token {
   Tok kind = Tok::Eof;
   /// A line end stands between the token before and this one.

@@ -63,33 +63,19 @@ private:
 
 /// A statement goes on behind these at the end of a line.
 static bool isOpenEnded(Tok kind) {
+  if (isBinaryOperator(kind))
+    return true;
   switch (kind) {
   case Tok::Comma:
   case Tok::Assign:
   case Tok::Arrow:
   case Tok::LeftArrow:
   case Tok::Colon:
-  case Tok::KwOr:
-  case Tok::KwAnd:
   case Tok::KwNot:
   case Tok::KwIf:
   case Tok::KwThen:
   case Tok::KwElse:
   case Tok::KwIn:
-  case Tok::EqEq:
-  case Tok::NotEq:
-  case Tok::Less:
-  case Tok::LessEq:
-  case Tok::Greater:
-  case Tok::GreaterEq:
-  case Tok::Plus:
-  case Tok::Minus:
-  case Tok::Star:
-  case Tok::StarStar:
-  case Tok::Slash:
-  case Tok::SlashSlash:
-  case Tok::Percent:
-  case Tok::At:
   case Tok::DotDot:
   case Tok::Dot:
     return true;

@@ -89,10 +89,6 @@ private:
   }
   void ifElse(mlir::Value condition, llvm::function_ref<void()> yes,
               llvm::function_ref<void()> no);
-  mlir::Value roundUp(mlir::Value x, int64_t unit) {
-    return lanes.mul(lanes.divU(lanes.add(x, lanes.i64(unit - 1)), unit),
-                     lanes.i64(unit));
-  }
 
   mlir::ModuleOp module;
   GemmVariant variant;
