@@ -92,6 +92,16 @@ bool Checker::matchArgs(ArrayRef<ast::ParamDecl> params,
       range, what, declared, out);
 }
 
+bool Checker::takeTensorArgs(const ast::CallExpr *e, StringRef name,
+                             ArrayRef<StringRef> params, unsigned required,
+                             llvm::SmallVectorImpl<const ast::Expr *> &out) {
+  if (!takeArgs(e, name, params, required, out))
+    return false;
+  if (body)
+    report(Diag::TensorOpInBody, e->range) << name;
+  return !body;
+}
+
 bool Checker::takeArgs(const ast::CallExpr *e, StringRef name,
                        ArrayRef<StringRef> params, unsigned required,
                        llvm::SmallVectorImpl<const ast::Expr *> &out) {

@@ -299,6 +299,10 @@ private:
   bool takeArgs(const ast::CallExpr *e, llvm::StringRef name,
                 llvm::ArrayRef<llvm::StringRef> params, unsigned required,
                 llvm::SmallVectorImpl<const ast::Expr *> &out);
+  /// takeArgs of a function on whole tensors, which has no place in a body.
+  bool takeTensorArgs(const ast::CallExpr *e, llvm::StringRef name,
+                      llvm::ArrayRef<llvm::StringRef> params, unsigned required,
+                      llvm::SmallVectorImpl<const ast::Expr *> &out);
   bool canDraw(Range range);
 
   // Index definitions (IndexDef.cpp, IndexBody.cpp).

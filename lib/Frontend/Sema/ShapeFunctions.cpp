@@ -12,12 +12,8 @@ using llvm::Twine;
 
 Val Checker::callReshape(const ast::CallExpr *e) {
   llvm::SmallVector<const ast::Expr *, 2> args;
-  if (!takeArgs(e, "reshape", {"x", "shape"}, 2, args))
+  if (!takeTensorArgs(e, "reshape", {"x", "shape"}, 2, args))
     return Val();
-  if (body) {
-    report(Diag::TensorOpInBody, e->range) << "reshape";
-    return Val();
-  }
   Value x = elabValue(args[0]);
   if (!x)
     return Val();
@@ -246,12 +242,8 @@ Val Checker::callConcat(const ast::CallExpr *e, bool stack) {
 /// `split(x, n, axis)`: a tuple of n equal parts.
 Val Checker::callSplit(const ast::CallExpr *e) {
   llvm::SmallVector<const ast::Expr *, 3> args;
-  if (!takeArgs(e, "split", {"x", "parts", "axis"}, 2, args))
+  if (!takeTensorArgs(e, "split", {"x", "parts", "axis"}, 2, args))
     return Val();
-  if (body) {
-    report(Diag::TensorOpInBody, e->range) << "split";
-    return Val();
-  }
   Value x = elabValue(args[0]);
   if (!x)
     return Val();
@@ -295,12 +287,9 @@ Val Checker::callSplit(const ast::CallExpr *e) {
 /// `pad(x, axis, before, after, value)`: more places at both ends of an axis.
 Val Checker::callPad(const ast::CallExpr *e) {
   llvm::SmallVector<const ast::Expr *, 5> args;
-  if (!takeArgs(e, "pad", {"x", "axis", "before", "after", "value"}, 4, args))
+  if (!takeTensorArgs(e, "pad", {"x", "axis", "before", "after", "value"}, 4,
+                      args))
     return Val();
-  if (body) {
-    report(Diag::TensorOpInBody, e->range) << "pad";
-    return Val();
-  }
   Value x = elabValue(args[0]);
   if (!x)
     return Val();
@@ -361,12 +350,8 @@ Val Checker::callPad(const ast::CallExpr *e) {
 /// `repeat(x, n, axis)`: the axis n times over, `[a, b]` to `[a, b, a, b]`.
 Val Checker::callRepeat(const ast::CallExpr *e) {
   llvm::SmallVector<const ast::Expr *, 3> args;
-  if (!takeArgs(e, "repeat", {"x", "times", "axis"}, 3, args))
+  if (!takeTensorArgs(e, "repeat", {"x", "times", "axis"}, 3, args))
     return Val();
-  if (body) {
-    report(Diag::TensorOpInBody, e->range) << "repeat";
-    return Val();
-  }
   Value x = elabValue(args[0]);
   if (!x)
     return Val();
