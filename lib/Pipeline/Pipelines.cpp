@@ -48,9 +48,20 @@ void tdsl::buildDifferentiationPipeline(OpPassManager &manager,
   manager.addPass(createCanonicalizerPass());
   // What is computed twice would be differentiated twice.
   manager.addPass(createCSEPass());
+  if (options.checkNumerics)
+    manager.addPass(createMarkPhasesPass());
   manager.addPass(autodiff::createDifferentiatePass());
-  if (options.guardGathers)
-    manager.addPass(createGuardGathersPass());
+  if (options.checkNumerics) {
+    // Only what is computed is to be checked.
+    manager.addPass(createCanonicalizerPass());
+    manager.addPass(createCSEPass());
+  }
+  if (options.guardGathers || options.checkNumerics) {
+    GuardGathersPassOptions guards;
+    guards.gathers = options.guardGathers;
+    guards.numerics = options.checkNumerics;
+    manager.addPass(createGuardGathersPass(guards));
+  }
   // The reverse sweep recomputes what the forward pass has, and leaves what
   // nobody asked for.
   manager.addPass(createCanonicalizerPass());

@@ -9,6 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "EntryFlags.h"
+
 #include "tdsl/Dialect/TDS/CheckAttribute.h"
 #include "tdsl/Dialect/TDS/TDSOps.h"
 #include "tdsl/Transforms/Passes.h"
@@ -36,12 +38,6 @@ struct CheckedAxis {
   Value index;
 };
 
-/// Where a read is and what can go wrong there, for the user.
-struct FlagText {
-  std::string text;
-  std::string source;
-};
-
 class GuardGathersPass
     : public tdsl::impl::GuardGathersPassBase<GuardGathersPass> {
 public:
@@ -50,8 +46,8 @@ public:
 
 private:
   void guardEntry(func::FuncOp entry);
-  Value getFlag(ReadOp read, ArrayRef<CheckedAxis> axes,
-                SmallVectorImpl<GenericOp> &flags);
+  void checkRead(ReadOp read, ArrayRef<CheckedAxis> axes,
+                 SmallVectorImpl<EntryFlag> &flags);
 };
 
 } // namespace
@@ -108,14 +104,33 @@ static SmallVector<Operation *> getSlice(Block &block, ArrayRef<Value> values) {
 // Flags
 //===----------------------------------------------------------------------===//
 
+static EntryFlag describe(ReadOp read, ArrayRef<CheckedAxis> axes) {
+  EntryFlag result;
+  llvm::raw_string_ostream text(result.text);
+  text << "a gather reads out of range: an index of axis ";
+  llvm::interleave(
+      axes, text,
+      [&](const CheckedAxis &axis) {
+        text << axis.axis << " is not in 0.." << axis.extent;
+      },
+      " or one of axis ");
+  // An operation in a body may know its own place only, not the call.
+  FileLineColLoc place = getFilePlace(read.getLoc());
+  if (!place || isStandard(place))
+    if (FileLineColLoc outer = getFilePlace(read->getParentOp()->getLoc()))
+      place = outer;
+  result.source = getPlaceText(place);
+  return result;
+}
+
 /// Whether the two nests compute the same, locations apart.
 static bool isSameFlag(GenericOp a, GenericOp b) {
   return OperationEquivalence::isEquivalentTo(
       a, b, OperationEquivalence::IgnoreLocations);
 }
 
-Value GuardGathersPass::getFlag(ReadOp read, ArrayRef<CheckedAxis> axes,
-                                SmallVectorImpl<GenericOp> &flags) {
+void GuardGathersPass::checkRead(ReadOp read, ArrayRef<CheckedAxis> axes,
+                                 SmallVectorImpl<EntryFlag> &flags) {
   Operation *nest = read->getParentOp();
   auto generic = dyn_cast<GenericOp>(nest);
   SmallVector<int64_t> extents(generic ? generic.getExtents()
@@ -178,111 +193,23 @@ Value GuardGathersPass::getFlag(ReadOp read, ArrayRef<CheckedAxis> axes,
         }
         return CastOp::create(inner, loc, inner.getI32Type(), outside);
       });
-  for (GenericOp other : flags)
-    if (isSameFlag(flag, other)) {
+  for (const EntryFlag &other : flags)
+    if (isSameFlag(flag, other.flag)) {
       flag.erase();
       ++numShared;
-      return other;
+      return;
     }
-  flags.push_back(flag);
+  flags.push_back(describe(read, axes));
+  flags.back().flag = flag;
   ++numFlags;
-  return flag;
-}
-
-static bool isStandard(FileLineColLoc place) {
-  return place.getFilename().getValue().starts_with("<");
-}
-
-/// The innermost place that a location names in a file of the user: standard
-/// modules have names like "<nn>", and a user looks for the call instead. Where
-/// there is no other, the place in the standard module.
-static FileLineColLoc getFilePlace(Location loc) {
-  FileLineColLoc place;
-  loc->walk([&](Location inner) {
-    auto file = dyn_cast<FileLineColLoc>(inner);
-    if (!file)
-      return WalkResult::advance();
-    if (!place || !isStandard(file))
-      place = file;
-    return isStandard(file) ? WalkResult::advance() : WalkResult::interrupt();
-  });
-  return place;
-}
-
-static FlagText describe(ReadOp read, ArrayRef<CheckedAxis> axes) {
-  FlagText result;
-  llvm::raw_string_ostream text(result.text);
-  text << "a gather reads out of range: an index of axis ";
-  llvm::interleave(
-      axes, text,
-      [&](const CheckedAxis &axis) {
-        text << axis.axis << " is not in 0.." << axis.extent;
-      },
-      " or one of axis ");
-  // An operation in a body may know its own place only, not the call.
-  FileLineColLoc place = getFilePlace(read.getLoc());
-  if (!place || isStandard(place))
-    if (FileLineColLoc outer = getFilePlace(read->getParentOp()->getLoc()))
-      place = outer;
-  if (place)
-    llvm::raw_string_ostream(result.source)
-        << place.getFilename().getValue() << ":" << place.getLine() << ":"
-        << place.getColumn();
-  return result;
-}
-
-/// The rank-0 flags as one tensor.
-static Value collectFlags(OpBuilder &builder, Location loc,
-                          ArrayRef<GenericOp> flags) {
-  auto type = RankedTensorType::get({static_cast<int64_t>(flags.size())},
-                                    builder.getI32Type());
-  if (flags.size() == 1)
-    return ReshapeOp::create(builder, loc, type,
-                             GenericOp(flags.front()).getResult());
-  return GenericOp::create(
-      builder, loc, type, {}, std::nullopt,
-      [&](OpBuilder &inner, Location loc, ValueRange indices) -> Value {
-        Value value;
-        for (auto [i, flag] : llvm::enumerate(flags)) {
-          Value next = ReadOp::create(inner, loc, GenericOp(flag).getResult(),
-                                      ValueRange());
-          if (!value) {
-            value = next;
-            continue;
-          }
-          Value at = ConstantOp::create(inner, loc, inner.getIndexAttr(i));
-          Value isHere = CompareOp::create(inner, loc, ComparePredicate::EQ,
-                                           indices[0], at);
-          value =
-              SelectOp::create(inner, loc, next.getType(), isHere, next, value);
-        }
-        return value;
-      });
 }
 
 //===----------------------------------------------------------------------===//
 // Entries
 //===----------------------------------------------------------------------===//
 
-/// The argument of the entry that holds the old value of a variable; added
-/// where the entry only writes it.
-static Value getOldValue(func::FuncOp entry, FlatSymbolRefAttr variable,
-                         Type type) {
-  for (unsigned i = 0; i < entry.getNumArguments(); ++i)
-    if (entry.getArgAttr(i, attr::kVariable) == variable)
-      return entry.getArgument(i);
-  auto attributes = DictionaryAttr::get(
-      entry.getContext(),
-      {NamedAttribute(StringAttr::get(entry.getContext(), attr::kVariable),
-                      variable)});
-  unsigned position = entry.getNumArguments();
-  (void)entry.insertArgument(position, type, attributes, entry.getLoc());
-  return entry.getArgument(position);
-}
-
 /// Turns the results that must be true into flags, and takes them away.
-static void takeChecks(func::FuncOp entry, SmallVectorImpl<GenericOp> &flags,
-                       SmallVectorImpl<FlagText> &texts) {
+static void takeChecks(func::FuncOp entry, SmallVectorImpl<EntryFlag> &flags) {
   Operation *terminator = entry.getBody().front().getTerminator();
   OpBuilder builder(terminator);
   auto type = RankedTensorType::get({}, builder.getI32Type());
@@ -293,15 +220,16 @@ static void takeChecks(func::FuncOp entry, SmallVectorImpl<GenericOp> &flags,
       continue;
     checks.set(i);
     Value holds = terminator->getOperand(i);
-    flags.push_back(GenericOp::create(
+    EntryFlag &flag = flags.emplace_back();
+    flag.flag = GenericOp::create(
         builder, entry.getLoc(), type, {}, std::nullopt,
         [&](OpBuilder &inner, Location loc, ValueRange) -> Value {
           Value value = ReadOp::create(inner, loc, holds, ValueRange());
           Value failed = NotOp::create(inner, loc, value.getType(), value);
           return CastOp::create(inner, loc, inner.getI32Type(), failed);
-        }));
-    texts.push_back({check.getAs<StringAttr>("text").str(),
-                     check.getAs<StringAttr>("source").str()});
+        });
+    flag.text = check.getAs<StringAttr>("text").str();
+    flag.source = check.getAs<StringAttr>("source").str();
   }
   if (checks.none())
     return;
@@ -310,69 +238,22 @@ static void takeChecks(func::FuncOp entry, SmallVectorImpl<GenericOp> &flags,
 }
 
 void GuardGathersPass::guardEntry(func::FuncOp entry) {
-  SmallVector<GenericOp> flags;
-  llvm::SmallVector<FlagText> texts;
+  SmallVector<EntryFlag> flags;
   SmallVector<ReadOp> reads;
   entry.walk([&](ReadOp read) {
-    if (isa<GenericOp, ScatterOp>(read->getParentOp()))
+    if (gathers && isa<GenericOp, ScatterOp>(read->getParentOp()))
       reads.push_back(read);
   });
   for (ReadOp read : reads) {
     SmallVector<CheckedAxis> axes = getCheckedAxes(read);
     if (axes.empty())
       continue;
-    getFlag(read, axes, flags);
-    if (flags.size() > texts.size())
-      texts.push_back(describe(read, axes));
+    checkRead(read, axes, flags);
   }
-  takeChecks(entry, flags, texts);
-  if (flags.empty())
-    return;
-
-  Operation *terminator = entry.getBody().front().getTerminator();
-  OpBuilder builder(terminator);
-  Location loc = entry.getLoc();
-  Value all = collectFlags(builder, loc, flags);
-
-  bool isStep =
-      entry->getAttrOfType<StringAttr>(attr::kEntry).getValue() == "step";
-  if (isStep) {
-    auto scalar = RankedTensorType::get({}, builder.getI32Type());
-    Value worst = ReduceOp::create(builder, loc, scalar, ReductionKind::Max,
-                                   all, ArrayRef<int64_t>{0});
-    Value zero = ConstantOp::createSplat(builder, loc, scalar, 0);
-    Value failed =
-        CompareOp::create(builder, loc, ComparePredicate::GT, worst, zero);
-    for (unsigned i = 0; i < entry.getNumResults(); ++i) {
-      auto variable =
-          entry.getResultAttrOfType<FlatSymbolRefAttr>(i, attr::kVariable);
-      if (!variable)
-        continue;
-      Value value = terminator->getOperand(i);
-      auto type = cast<RankedTensorType>(value.getType());
-      Value old = getOldValue(entry, variable, type);
-      if (old == value)
-        continue;
-      Value condition = failed;
-      if (type.getRank() != 0)
-        condition =
-            BroadcastOp::create(builder, loc, type.clone(builder.getI1Type()),
-                                failed, ArrayRef<int64_t>{});
-      Value kept = SelectOp::create(builder, loc, type, condition, old, value);
-      terminator->setOperand(i, kept);
-    }
-  }
-
-  terminator->insertOperands(terminator->getNumOperands(), all);
-  auto attributes = builder.getDictionaryAttr({builder.getNamedAttr(
-      attr::kResult, builder.getStringAttr(attr::kFlags))});
-  (void)entry.insertResult(entry.getNumResults(), all.getType(), attributes);
-  SmallVector<Attribute> list;
-  for (const FlagText &text : texts)
-    list.push_back(builder.getDictionaryAttr(
-        {builder.getNamedAttr("source", builder.getStringAttr(text.source)),
-         builder.getNamedAttr("text", builder.getStringAttr(text.text))}));
-  entry->setAttr(attr::kFlags, builder.getArrayAttr(list));
+  takeChecks(entry, flags);
+  if (numerics)
+    checkNumerics(entry, flags);
+  addFlagsResult(entry, flags);
 }
 
 void GuardGathersPass::runOnOperation() {

@@ -93,6 +93,10 @@ static cl::opt<bool> checked(
     "checked", cl::cat(codeCategory),
     cl::desc("test every `assert` that is not known at compile time when the "
              "program runs"));
+static cl::opt<bool> checkNumerics(
+    "check-numerics", cl::cat(codeCategory),
+    cl::desc("check every value for NaN and infinity: a run names the first "
+             "operation that makes one, its line, and forward or backward"));
 static cl::opt<std::string> explainCode(
     "explain", cl::value_desc("code"), cl::cat(otherCategory),
     cl::desc("print the catalogue entry of an error code, as in E0401"));
@@ -168,6 +172,7 @@ tdslc::Options tdslc::parseOptions(int argc, char **argv) {
   options.checked = checked;
   if (checked && unchecked)
     usage("--checked and --unchecked exclude each other");
+  options.checkNumerics = checkNumerics;
   options.time = timePasses;
   options.saveTemps = saveTemps;
   options.checkGrad = grad;

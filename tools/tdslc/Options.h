@@ -43,6 +43,7 @@ struct Options {
   bool fusion = true;
   bool unchecked = false;
   bool checked = false;
+  bool checkNumerics = false;
   bool time = false;
   bool saveTemps = false;
   bool jsonDiagnostics = false;

@@ -78,6 +78,7 @@ bool tdslc::parseTarget(StringRef text, const Options &options,
 bool tdslc::runDifferentiation(Program &program, const Options &options) {
   PipelineOptions pipeline;
   pipeline.guardGathers = !options.unchecked;
+  pipeline.checkNumerics = options.checkNumerics;
   PassManager passes(&program.context, ModuleOp::getOperationName());
   buildDifferentiationPipeline(passes, pipeline);
   return succeeded(passes.run(*program.module));
@@ -111,6 +112,7 @@ static std::string getProgramHash(const Program &program,
   all += options.fusion ? "" : "--fusion=off\n";
   all += options.unchecked ? "--unchecked\n" : "";
   all += options.checked ? "--checked\n" : "";
+  all += options.checkNumerics ? "--check-numerics\n" : "";
   return getSHA256(all);
 }
 

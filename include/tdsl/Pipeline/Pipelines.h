@@ -18,6 +18,7 @@ struct PipelineOptions {
   bool fusion = true; ///< join operations into kernels
   bool guardGathers =
       true; ///< report gathers out of range; off under --unchecked
+  bool checkNumerics = false; ///< report where a NaN or infinity comes from
 };
 
 /// Every dialect, interface and external model that the pipelines need.

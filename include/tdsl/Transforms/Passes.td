@@ -23,6 +23,11 @@ def GuardGathersPass : Pass<"tds-guard-gathers", "::mlir::ModuleOp"> {
     A result with `tds.check = {text, source}` is a rank-0 truth value that must hold (an `assert` of the source, under `--checked`). It becomes a
     flag as well, and is no result any more.
 
+    With `numerics` (`--check-numerics`), every input, variable and result of an operation that holds floats gets a flag too, set where an element is a NaN or an
+    infinity, in the order of the program: the first flag that is set names the operation that made the first of them, its line, and whether it
+    belongs to the forward pass, the backward pass or the update (see `tds-mark-phases`). Results that come from an infinity that the program itself writes, such as the guard of a mask,
+    are checked for NaN alone.
+
     Run it when all derivatives are expanded and all calls inlined. Entries without such gathers stay as they are.
 
     ```mlir
@@ -51,10 +56,23 @@ def GuardGathersPass : Pass<"tds-guard-gathers", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::tdsl::tds::TDSDialect", "::mlir::func::FuncDialect"];
+  let options = [
+    Option<"gathers", "gathers", "bool", "true", "Check that gathers stay in range">,
+    Option<"numerics", "numerics", "bool", "false", "Check every value for NaN and infinity">
+  ];
   let statistics = [
     Statistic<"numFlags", "flags", "Number of flags created">,
     Statistic<"numShared", "shared", "Number of gathers that share the flag of another">
   ];
+}
+
+def MarkPhasesPass : Pass<"tds-mark-phases", "::mlir::ModuleOp"> {
+  let summary = "Mark what belongs to the forward pass and what to the update";
+  let description = [{
+    Run before derivatives are expanded. Gives the operations of entries a discardable attribute `phase`: `"update"` where they use a
+    `tds.gradient`, at any distance, and otherwise `"forward"`. What the expansion adds has none: that is the backward pass.
+    `tds-guard-gathers` with `numerics` reads and removes the marks.
+  }];
 }
 
 #endif // TDSL_TRANSFORMS_PASSES_TD

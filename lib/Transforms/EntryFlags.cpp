@@ -1,0 +1,172 @@
+//===- EntryFlags.cpp - what an entry checks at run time -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "EntryFlags.h"
+
+using namespace mlir;
+using namespace tdsl;
+using namespace tdsl::tds;
+
+bool tdsl::isStandard(FileLineColLoc place) {
+  return place.getFilename().getValue().starts_with("<");
+}
+
+FileLineColLoc tdsl::getFilePlace(Location loc) {
+  FileLineColLoc place;
+  loc->walk([&](Location inner) {
+    auto file = dyn_cast<FileLineColLoc>(inner);
+    if (!file)
+      return WalkResult::advance();
+    if (!place || !isStandard(file))
+      place = file;
+    return isStandard(file) ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return place;
+}
+
+std::string tdsl::getPlaceText(FileLineColLoc place) {
+  std::string text;
+  if (place)
+    llvm::raw_string_ostream(text)
+        << place.getFilename().getValue() << ":" << place.getLine() << ":"
+        << place.getColumn();
+  return text;
+}
+
+/// Some rank-0 flags as one tensor.
+static Value collectSome(OpBuilder &builder, Location loc,
+                         ArrayRef<EntryFlag> flags) {
+  auto type = RankedTensorType::get({static_cast<int64_t>(flags.size())},
+                                    builder.getI32Type());
+  if (flags.size() == 1)
+    return ReshapeOp::create(builder, loc, type,
+                             GenericOp(flags.front().flag).getResult());
+  return GenericOp::create(
+      builder, loc, type, {}, std::nullopt,
+      [&](OpBuilder &inner, Location loc, ValueRange indices) -> Value {
+        Value value;
+        for (auto [i, flag] : llvm::enumerate(flags)) {
+          Value next = ReadOp::create(
+              inner, loc, GenericOp(flag.flag).getResult(), ValueRange());
+          if (!value) {
+            value = next;
+            continue;
+          }
+          Value at = ConstantOp::create(inner, loc, inner.getIndexAttr(i));
+          Value isHere = CompareOp::create(inner, loc, ComparePredicate::EQ,
+                                           indices[0], at);
+          value =
+              SelectOp::create(inner, loc, next.getType(), isHere, next, value);
+        }
+        return value;
+      });
+}
+
+/// The rank-0 flags as one tensor: first parts of it, so that no kernel has
+/// more operands than it may.
+static Value collectFlags(OpBuilder &builder, Location loc,
+                          ArrayRef<EntryFlag> flags) {
+  constexpr size_t perPart = 32;
+  if (flags.size() <= perPart)
+    return collectSome(builder, loc, flags);
+  SmallVector<Value> parts;
+  for (size_t first = 0; first < flags.size(); first += perPart)
+    parts.push_back(collectSome(
+        builder, loc,
+        flags.slice(first, std::min(perPart, flags.size() - first))));
+  auto type = RankedTensorType::get({static_cast<int64_t>(flags.size())},
+                                    builder.getI32Type());
+  // Each part adds itself where it lies; elsewhere it reads as 0.
+  Value all;
+  int64_t first = 0;
+  for (Value part : parts) {
+    all = GenericOp::create(
+        builder, loc, type, {}, std::nullopt,
+        [&](OpBuilder &inner, Location loc, ValueRange indices) -> Value {
+          auto shifted =
+              AffineMap::get(1, 0, inner.getAffineDimExpr(0) - first);
+          Value at = ApplyOp::create(inner, loc, inner.getIndexType(),
+                                     AffineMapAttr::get(shifted),
+                                     indices.take_front());
+          Value element = ReadOp::create(
+              inner, loc, inner.getI32Type(), part, ValueRange(at),
+              cast<TypedAttr>(inner.getI32IntegerAttr(0)), /*clamped=*/false);
+          if (!all)
+            return element;
+          return AddOp::create(inner, loc, element.getType(),
+                               ReadOp::create(inner, loc, all, indices),
+                               element);
+        });
+    first += perPart;
+  }
+  return all;
+}
+
+/// The argument of the entry that holds the old value of a variable; added
+/// where the entry only writes it.
+static Value getOldValue(func::FuncOp entry, FlatSymbolRefAttr variable,
+                         Type type) {
+  for (unsigned i = 0; i < entry.getNumArguments(); ++i)
+    if (entry.getArgAttr(i, attr::kVariable) == variable)
+      return entry.getArgument(i);
+  auto attributes = DictionaryAttr::get(
+      entry.getContext(),
+      {NamedAttribute(StringAttr::get(entry.getContext(), attr::kVariable),
+                      variable)});
+  unsigned position = entry.getNumArguments();
+  (void)entry.insertArgument(position, type, attributes, entry.getLoc());
+  return entry.getArgument(position);
+}
+
+void tdsl::addFlagsResult(func::FuncOp entry, ArrayRef<EntryFlag> flags) {
+  if (flags.empty())
+    return;
+
+  Operation *terminator = entry.getBody().front().getTerminator();
+  OpBuilder builder(terminator);
+  Location loc = entry.getLoc();
+  Value all = collectFlags(builder, loc, flags);
+
+  bool isStep =
+      entry->getAttrOfType<StringAttr>(attr::kEntry).getValue() == "step";
+  if (isStep) {
+    auto scalar = RankedTensorType::get({}, builder.getI32Type());
+    Value worst = ReduceOp::create(builder, loc, scalar, ReductionKind::Max,
+                                   all, ArrayRef<int64_t>{0});
+    Value zero = ConstantOp::createSplat(builder, loc, scalar, 0);
+    Value failed =
+        CompareOp::create(builder, loc, ComparePredicate::GT, worst, zero);
+    for (unsigned i = 0; i < entry.getNumResults(); ++i) {
+      auto variable =
+          entry.getResultAttrOfType<FlatSymbolRefAttr>(i, attr::kVariable);
+      if (!variable)
+        continue;
+      Value value = terminator->getOperand(i);
+      auto type = cast<RankedTensorType>(value.getType());
+      Value old = getOldValue(entry, variable, type);
+      if (old == value)
+        continue;
+      Value condition = failed;
+      if (type.getRank() != 0)
+        condition =
+            BroadcastOp::create(builder, loc, type.clone(builder.getI1Type()),
+                                failed, ArrayRef<int64_t>{});
+      Value kept = SelectOp::create(builder, loc, type, condition, old, value);
+      terminator->setOperand(i, kept);
+    }
+  }
+
+  terminator->insertOperands(terminator->getNumOperands(), all);
+  auto attributes = builder.getDictionaryAttr({builder.getNamedAttr(
+      attr::kResult, builder.getStringAttr(attr::kFlags))});
+  (void)entry.insertResult(entry.getNumResults(), all.getType(), attributes);
+  SmallVector<Attribute> list;
+  for (const EntryFlag &flag : flags)
+    list.push_back(builder.getDictionaryAttr(
+        {builder.getNamedAttr("source", builder.getStringAttr(flag.source)),
+         builder.getNamedAttr("text", builder.getStringAttr(flag.text))}));
+  entry->setAttr(attr::kFlags, builder.getArrayAttr(list));
+}
