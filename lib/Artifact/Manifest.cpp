@@ -4,6 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CountOperations.h"
+
 #include "tdsl/Artifact/Manifest.h"
 
 #include "tdsl/Dialect/Plan/PlanOps.h"
@@ -28,7 +30,7 @@ struct ManifestKernel {
   func::FuncOp function;
   tds::KernelOp kernel;
   SmallVector<int64_t> inPlace, grid, block, sizes;
-  int64_t sharedBytes = 0, work = 0, buffers = 0;
+  int64_t sharedBytes = 0, work = 0, buffers = 0, flops = 0;
 };
 
 std::string toUTF8(StringRef text) {
@@ -219,6 +221,7 @@ private:
                           inPlace.asArrayRef().end());
       info.buffers =
           function.getNumArguments() + llvm::count(inPlace.asArrayRef(), -1);
+      info.flops = countFloatOperations(info.kernel);
       auto schedule = info.kernel->getAttrOfType<DictionaryAttr>("schedule");
       if (!schedule)
         return info.kernel.emitOpError(
@@ -391,6 +394,8 @@ private:
             writeNumbers(os, kernel.grid);
             os.attributeEnd();
             os.attribute("work", kernel.work);
+            if (kernel.flops != 0)
+              os.attribute("flops", kernel.flops);
             os.attributeArray("args", [&] {
               for (BufferAttr buffer : launch.getArguments(kernel.inPlace))
                 writeOperand(os, buffer);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks a trace and the table of the same run: trace.py TRACE TABLE STEPS [OVERLAP]
 
-The times of the kernels add up to those of the table, every kernel has its source line, and at least OVERLAP of the uploads begin
+The times and operations of the kernels add up to those of the table, every kernel has its source line, and at least OVERLAP of the uploads begin
 before the step before them ends."""
 import json
 import re
@@ -29,12 +29,16 @@ with open(sys.argv[2], encoding="latin-1") as file:
         seconds = float(match[3]) * units[match[4]]
         if match[1].strip() == "all kernels":
             total = int(match[2]), seconds
+            # The last column is GFLOP/s, with the share of what the device reaches.
+            rate = float(re.search(r"([\d.e+-]+) \(\d+ %\)\s*$", line)[1]) * 1e9
         else:
             rows.setdefault(match[1].strip(), []).append((int(match[2]), seconds))
 assert total and rows
 assert total[0] == len(kernels) == sum(row[0] for same in rows.values() for row in same)
 recorded = sum(event["dur"] for event in kernels) * 1e-6
 assert abs(recorded - total[1]) <= 0.01 * recorded, (recorded, total)
+operations = sum(event["args"].get("flops", 0) for event in kernels)
+assert operations > 0 and abs(operations / recorded - rate) <= 0.01 * rate, (operations, recorded, rate)
 
 if len(sys.argv) > 4:
     uploads = {event["args"]["call"]: event for event in events if event["name"] == "upload"}

@@ -139,6 +139,7 @@ TEST(Manifest, CPU) {
                 {"kernel", 0},
                 {"grid", json::Array{1, 1, 1}},
                 {"work", 12},
+                {"flops", 2 * 12},
                 {"args", json::Array{json::Array{"input", 0, 0, 48},
                                      json::Array{"slab", 0, 0, 48},
                                      json::Array{"arena", 0, 0, 48}}},
@@ -172,6 +173,95 @@ TEST(Manifest, CUDA) {
       *(*(*root.getArray("entries"))[0].getAsObject()->getArray("commands"))[0]
            .getAsObject();
   EXPECT_EQ(*launch.get("grid"), json::Value(json::Array{2, 3, 1}));
+}
+
+/// The `flops` of a launch of a kernel with this body, 0 where there is none.
+/// The arguments are %x: 3x4xf32, %w: 4x5xf32, %n: 3xi32.
+int64_t countFlops(const std::string &kind, const std::string &body,
+                   const std::string &type, int64_t bytes) {
+  MLIRContext context;
+  context.loadDialect<tds::TDSDialect, plan::PlanDialect, func::FuncDialect>();
+  std::string inputs = "(tensor<3x4xf32>, tensor<4x5xf32>, tensor<3xi32>)";
+  std::string text = R"(
+    plan.slab param f32 bytes 512
+    plan.entry @f "function" arena 256 input 256 result 256 scratch 0 {
+      plan.launch @k (<slab[0] 0 + 48>, <slab[0] 64 + 80>, <slab[0] 256 + 12>) -> (<arena[0] 0 + )" +
+                     std::to_string(bytes) + R"(>)
+    }
+    func.func private @k(%0: tensor<3x4xf32>, %1: tensor<4x5xf32>, %2: tensor<3xi32>) -> )" +
+                     type + R"( attributes {plan.in_place = array<i64: -1>} {
+      %r = tds.kernel ")" +
+                     kind +
+                     R"(" (%0, %1, %2) {schedule = {work = 1 : i64}} : )" +
+                     inputs + " -> " + type + R"( {
+      ^bb0(%x: tensor<3x4xf32>, %w: tensor<4x5xf32>, %n: tensor<3xi32>):
+        )" + body + R"(
+        tds.yield %y : )" +
+                     type + R"(
+      }
+      return %r : )" +
+                     type + "\n    }";
+  auto module = parseSourceString<ModuleOp>(text, &context);
+  if (!module) {
+    ADD_FAILURE() << text;
+    return -1;
+  }
+  auto manifest =
+      buildManifest(*module, makeOptions(ArtifactTarget::Kind::CPU));
+  if (failed(manifest)) {
+    ADD_FAILURE() << "no manifest";
+    return -1;
+  }
+  json::Object root = parseObject(*manifest);
+  return (*(*root.getArray("entries"))[0].getAsObject()->getArray(
+      "commands"))[0]
+      .getAsObject()
+      ->getInteger("flops")
+      .value_or(0);
+}
+
+TEST(Manifest, Flops) {
+  EXPECT_EQ(countFlops("contract",
+                       "%y = tds.contract %x[0, 2], %w[2, 1] to [0, 1] : "
+                       "tensor<3x4xf32>, tensor<4x5xf32> to tensor<3x5xf32>",
+                       "tensor<3x5xf32>", 60),
+            2 * 3 * 4 * 5);
+  // The same product as a reduction: a multiplication and an addition a term.
+  EXPECT_EQ(
+      countFlops(
+          "loop",
+          R"(%y = tds.generic (%i, %j) in (3, 5) sum (%k) in (4) : tensor<3x5xf32> {
+          %e = tds.read %x[%i, %k] : tensor<3x4xf32>
+          %f = tds.read %w[%k, %j] : tensor<4x5xf32>
+          %p = tds.mul %e, %f : f32
+          tds.yield %p : f32
+        })",
+          "tensor<3x5xf32>", 60),
+      2 * 3 * 4 * 5);
+  EXPECT_EQ(countFlops("scatter",
+                       R"(%y = tds.scatter (%i) in (3) : tensor<7xf32> {
+          %at = tds.read %n[%i] : tensor<3xi32>
+          %to = tds.cast %at : i32 to index
+          %c = tds.constant 2.0 : f32
+          %v = tds.exp %c : f32
+          tds.scatter_yield %v at [%to] : f32
+        })",
+                       "tensor<7xf32>", 28),
+            2 * 3);
+  // Integers, choices and comparisons are no operations on floats.
+  EXPECT_EQ(
+      countFlops("loop",
+                 R"(%y = tds.generic (%i, %j) in (3, 4) : tensor<3x4xf32> {
+          %e = tds.read %x[%i, %j] : tensor<3x4xf32>
+          %b = tds.read %n[%i] : tensor<3xi32>
+          %t = tds.add %b, %b : i32
+          %f = tds.cast %t : i32 to f32
+          %g = tds.compare gt %e, %f : f32
+          %s = tds.select %g, %e, %f : i1, f32
+          tds.yield %s : f32
+        })",
+                 "tensor<3x4xf32>", 48),
+      0);
 }
 
 TEST(Manifest, NeedsASchedule) {
