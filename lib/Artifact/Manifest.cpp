@@ -311,6 +311,11 @@ private:
     });
   }
 
+  /// A batch of no rows can't be cut or fed from data.
+  static bool hasRows(Type type) {
+    return cast<RankedTensorType>(type).getDimSize(0) > 0;
+  }
+
   void writeEntry(json::OStream &os, EntryOp entry) {
     os.object([&] {
       os.attribute("name", toUTF8(entry.getSymName()));
@@ -321,7 +326,7 @@ private:
             os.attribute("name", toUTF8(input.getName()));
             writeType(os, input.getType());
             os.attribute("offset", static_cast<int64_t>(input.getOffset()));
-            if (input.getDataAxis())
+            if (input.getDataAxis() && hasRows(input.getType()))
               os.attribute("data_axis", 0);
             if (std::optional<Attribute> value = input.getDefaultValue())
               writeDefault(os, *value, input.getType());
@@ -335,7 +340,7 @@ private:
             os.attribute("name", toUTF8(result.getName()));
             writeType(os, result.getType());
             os.attribute("offset", static_cast<int64_t>(result.getOffset()));
-            if (result.getDataAxis())
+            if (result.getDataAxis() && hasRows(result.getType()))
               os.attribute("data_axis", 0);
           });
       });

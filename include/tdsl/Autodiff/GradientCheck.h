@@ -9,6 +9,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include <functional>
 #include <string>
 
 namespace tdsl::autodiff {
@@ -29,6 +30,11 @@ struct GradientCheckOptions {
   /// Print a line for every variable and direction, not only one for each
   /// variable.
   bool verbose = false;
+  /// Random programs: pass where a variable's gradient is 0 in every direction,
+  /// and where no random arguments give a finite loss.
+  bool allowZero = false, allowUncomparable = false;
+  /// Test only: does something to the differentiated program.
+  std::function<void(mlir::ModuleOp)> tamper;
   /// Test only: an operation whose rule is scaled, as in "tds.mul:1.01".
   std::string scaleRule;
 };

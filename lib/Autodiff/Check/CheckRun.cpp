@@ -88,8 +88,9 @@ static std::string nameVariable(func::FuncOp function, Value value) {
   return "the value at " + describeLocation(value.getLoc());
 }
 
-FailureOr<CheckRun> CheckRun::prepare(ModuleOp module, StringRef name,
-                                      unsigned gradientIndex) {
+FailureOr<CheckRun>
+CheckRun::prepare(ModuleOp module, StringRef name, unsigned gradientIndex,
+                  const std::function<void(ModuleOp)> &tamper) {
   CheckRun run;
   run.function = name.str();
   {
@@ -102,6 +103,8 @@ FailureOr<CheckRun> CheckRun::prepare(ModuleOp module, StringRef name,
     setResults(function, gradient.getGradients());
     if (failed(differentiate(*program)))
       return failure();
+    if (tamper)
+      tamper(*program);
     run.gradientProgram = std::move(program);
   }
   auto [program, function] = isolate(module, name);

@@ -50,10 +50,11 @@ struct GradientReport {
 class CheckRun {
 public:
   /// `module` is of f64 type. Fails after errors where the program cannot be
-  /// differentiated.
-  static llvm::FailureOr<CheckRun> prepare(mlir::ModuleOp module,
-                                           llvm::StringRef function,
-                                           unsigned gradientIndex);
+  /// differentiated. `tamper` is called on the program of the gradient.
+  static llvm::FailureOr<CheckRun>
+  prepare(mlir::ModuleOp module, llvm::StringRef function,
+          unsigned gradientIndex,
+          const std::function<void(mlir::ModuleOp)> &tamper = nullptr);
 
   /// Compares at random arguments, or at the ones given.
   GradientReport

@@ -118,6 +118,8 @@ bool Checker::mentionsIndex(const ast::Expr *e) {
 /// The indices of the definition that `e` uses, in the order of binding.
 void Checker::collectIndices(const ast::Expr *e,
                              llvm::SmallVectorImpl<IndexVar *> &out) {
+  if (!definition)
+    return; // a whole tensor's expression sees no index
   llvm::SmallPtrSet<IndexVar *, 8> seen;
   anyName(e, [&](const ast::NameExpr *name) {
     Val *val = frame->find(name->name);

@@ -84,8 +84,17 @@ Val Checker::callFunction(const CallTarget &target, const ast::CallExpr *e,
         << fn->name.name;
     return Val();
   }
-  if (body && fn->vjp && mentionsIndex(e))
-    return callHoisted(target, e);
+  if (body && fn->vjp && mentionsIndex(e)) {
+    if (definition)
+      return callHoisted(target, e);
+    // In a function that runs on elements the indices are out of sight.
+    report(Diag::TensorOpInBody, e->range)
+            .label(fn->name.range, "it has a derivative of its own")
+            .note("compute it for the whole tensor first: `let y = f(x)`, then "
+                  "read `y[i]`")
+        << "`" + fn->name.name + "`";
+    return Val();
+  }
 
   llvm::SmallVector<const ast::Expr *, 8> exprs;
   if (!matchArgs(fn->params, e->args, e->range, "`" + fn->name.name + "`",

@@ -1,0 +1,39 @@
+//===- CheckArguments.h - random arguments of a program -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TDSL_LIB_TESTING_CHECKARGUMENTS_H
+#define TDSL_LIB_TESTING_CHECKARGUMENTS_H
+
+#include "Random.h"
+
+#include "tdsl/Reference/Tensor.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <map>
+
+namespace tdsl::testing {
+
+/// What the lines `// input NAME: …` of a text say.
+struct InputHint {
+  int64_t below = 0;
+  bool whole = false, any = false, outside = false;
+};
+std::map<std::string, InputHint> parseHints(llvm::StringRef text);
+
+/// A value for each variable of the module, by name.
+std::map<std::string, reference::Tensor> drawVariables(mlir::ModuleOp module,
+                                                       Random &random);
+
+/// A value for each input of an entry, by name; some with a default are left
+/// out.
+std::map<std::string, reference::Tensor>
+drawInputs(mlir::func::FuncOp entry,
+           const std::map<std::string, InputHint> &hints, Random &random);
+
+} // namespace tdsl::testing
+
+#endif // TDSL_LIB_TESTING_CHECKARGUMENTS_H

@@ -1,0 +1,159 @@
+//===- ProgramRun.cpp - many random programs -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The child writes one record a program into a pipe: lines `begin SEED`,
+// `feature NAME`, `failure CHECK BYTES` followed by the message, `end COUNTS`.
+// A pipe that closes after a `begin` means that this program ended the child.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tdsl/Testing/ProgramRun.h"
+
+#include "tdsl/Testing/RandomProgram.h"
+
+#include "llvm/Support/Format.h"
+
+#include <cstdio>
+#include <cstring>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace tdsl::testing;
+
+static constexpr unsigned kSecondsOfAProgram = 60;
+
+static void limitTime() {
+  itimerval limit{};
+  limit.it_value.tv_sec = kSecondsOfAProgram;
+  setitimer(ITIMER_VIRTUAL, &limit, nullptr); // SIGVTALRM ends the process
+}
+
+static void runChild(int descriptor, uint64_t first, uint64_t last,
+                     CheckOptions options) {
+  FILE *out = fdopen(descriptor, "w");
+  ProgramChecker checker;
+  for (uint64_t seed = first; seed < last; ++seed) {
+    fprintf(out, "begin %llu\n", static_cast<unsigned long long>(seed));
+    fflush(out);
+    limitTime();
+    RandomProgram program = makeRandomProgram(seed);
+    options.seed = seed;
+    CheckReport report = checker.check(program.text, options);
+    program.features.insert(report.features.begin(), report.features.end());
+    for (const std::string &feature : program.features)
+      fprintf(out, "feature %s\n", feature.c_str());
+    for (const Failure &failure : report.failures) {
+      fprintf(out, "failure %zu %s\n", failure.message.size(),
+              failure.check.c_str());
+      fwrite(failure.message.data(), 1, failure.message.size(), out);
+    }
+    fprintf(out, "end %u %u %u %llu %llu\n", report.entries, report.gradients,
+            report.kernels, static_cast<unsigned long long>(report.exact),
+            static_cast<unsigned long long>(report.bounded));
+    fflush(out);
+  }
+  fclose(out);
+}
+
+RunResult tdsl::testing::runPrograms(uint64_t first, unsigned count,
+                                     const CheckOptions &options,
+                                     unsigned stopAfter,
+                                     llvm::raw_ostream &os) {
+  RunResult result;
+  uint64_t next = first, last = first + count;
+  while (next < last && (!stopAfter || result.failures < stopAfter)) {
+    os.flush();
+    int ends[2];
+    if (pipe(ends) != 0)
+      return result;
+    pid_t child = fork();
+    if (child == 0) {
+      close(ends[0]);
+      runChild(ends[1], next, last, options);
+      _exit(0);
+    }
+    close(ends[1]);
+    FILE *in = fdopen(ends[0], "r");
+    char *line = nullptr;
+    size_t capacity = 0;
+    bool isOpen = false, failed = false;
+    std::set<std::string> features;
+    while (getline(&line, &capacity, in) > 0) {
+      llvm::StringRef text = llvm::StringRef(line).rtrim('\n');
+      if (text.consume_front("begin ")) {
+        isOpen = true;
+        failed = false;
+        features.clear();
+        (void)text.getAsInteger(10, next);
+        ++next;
+      } else if (text.consume_front("feature ")) {
+        features.insert(text.str());
+      } else if (text.consume_front("failure ")) {
+        auto [size, check] = text.split(' ');
+        size_t bytes = 0;
+        (void)size.getAsInteger(10, bytes);
+        std::string message(bytes, '\0');
+        if (fread(message.data(), 1, bytes, in) != bytes)
+          break;
+        os << "seed " << next - 1 << ": " << check << ": " << message;
+        failed = true;
+      } else if (text.consume_front("end ")) {
+        isOpen = false;
+        unsigned long long numbers[5] = {};
+        sscanf(line, "end %llu %llu %llu %llu %llu", &numbers[0], &numbers[1],
+               &numbers[2], &numbers[3], &numbers[4]);
+        ++result.programs;
+        result.failures += failed;
+        result.entries += numbers[0];
+        result.gradients += numbers[1];
+        result.kernels += numbers[2];
+        result.exact += numbers[3];
+        result.bounded += numbers[4];
+        bool differentiates = false;
+        for (const std::string &feature : features) {
+          ++result.features[feature];
+          differentiates |= feature.rfind("derivative of a ", 0) == 0;
+        }
+        result.differentiating += differentiates;
+        os.flush();
+        if (stopAfter && result.failures >= stopAfter)
+          break;
+      }
+    }
+    free(line);
+    fclose(in);
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (isOpen) {
+      os << "seed " << next - 1 << ": crash: "
+         << (WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
+                                 : "the child ends")
+         << "\n";
+      ++result.programs;
+      ++result.failures;
+      ++result.crashes;
+    }
+  }
+  return result;
+}
+
+void RunResult::print(llvm::raw_ostream &os, bool coverage) const {
+  os << programs << " programs, " << failures << " with failures (" << crashes
+     << " crashes); " << entries << " entries, " << gradients << " gradients, "
+     << kernels << " kernels; " << exact << " elements compared bit for bit, "
+     << bounded << " within a bound\n";
+  if (programs)
+    os << llvm::format("%.1f", 100.0 * differentiating / programs)
+       << " % differentiate a window, a gather, a fold or a reduction\n";
+  if (!coverage)
+    return;
+  for (const auto &[feature, number] : features)
+    os << llvm::format("%7u  ", number) << feature << "\n";
+  os << "in fewer than one program of a hundred:";
+  for (const auto &[feature, number] : features)
+    if (number * 100 < programs)
+      os << " " << feature << ",";
+  os << "\n";
+}

@@ -1,0 +1,506 @@
+//===- ProgramWriter.cpp - the frame of a random program -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Sizes, variables, modules, and entries around random bodies.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProgramWriter.h"
+
+using namespace tdsl::testing;
+using tdsl::reference::isFloat;
+using tdsl::reference::nameOf;
+
+RandomProgram tdsl::testing::makeRandomProgram(uint64_t seed) {
+  return ProgramWriter(seed).write();
+}
+
+//===----------------------------------------------------------------------===//
+// Support
+//===----------------------------------------------------------------------===//
+
+void ProgramWriter::line(const std::string &text) {
+  program.text += std::string(2 * indent, ' ') + text + "\n";
+}
+
+void ProgramWriter::noteExtent(int64_t extent) {
+  if (extent <= 1)
+    note("size " + std::to_string(extent));
+  else if (extent == 2 || extent == 3 || extent == 5 || extent == 7 ||
+           extent == 11 || extent == 13 || extent == 17 || extent == 19)
+    note("size prime");
+  else
+    note("size composite");
+}
+
+/// A declared size of that value, or the number.
+std::string ProgramWriter::sizeText(int64_t extent) {
+  std::vector<std::string> names;
+  for (const auto &[size, value] : sizes)
+    if (value == extent)
+      names.push_back(size);
+  if (isGeneric || names.empty() || random.chance(30))
+    return std::to_string(extent);
+  note("size by name");
+  return random.of(names);
+}
+
+std::string ProgramWriter::typeText(Kind kind, llvm::ArrayRef<int64_t> shape) {
+  noteKind(kind);
+  std::string text = nameOf(kind).str();
+  for (size_t i = 0; i < shape.size(); ++i)
+    text += (i ? ", " : "[") + sizeText(shape[i]);
+  return text + (shape.empty() ? "" : "]");
+}
+
+Value &ProgramWriter::add(Value value) {
+  for (int64_t extent : value.shape)
+    noteExtent(extent);
+  note("rank " + std::to_string(std::min<size_t>(value.rank(), 4)));
+  pool.push_back(std::move(value));
+  return pool.back();
+}
+
+void ProgramWriter::define(Value value, const std::string &text) {
+  note("statement let");
+  line("let " + value.name + " = " + text);
+  add(std::move(value));
+}
+
+/// A value of the pool that is accepted; late ones more often, so that chains
+/// form.
+const Value *
+ProgramWriter::pickValue(llvm::function_ref<bool(const Value &)> accept) {
+  std::vector<const Value *> found;
+  for (const Value &value : pool)
+    if (accept(value))
+      found.push_back(&value);
+  if (found.empty())
+    return nullptr;
+  if (!hostile && inStep && random.chance(50)) {
+    std::vector<const Value *> active;
+    for (const Value *value : found)
+      if (value->active)
+        active.push_back(value);
+    if (!active.empty())
+      found = active;
+  }
+  return random.chance(40) ? found.back() : found[random.pick(found.size())];
+}
+
+Kind ProgramWriter::pickFloat() {
+  static const std::vector<Kind> kinds = {Kind::F32, Kind::F32, Kind::F32,
+                                          Kind::F16, Kind::BF16, Kind::F64};
+  return random.of(kinds);
+}
+
+Kind ProgramWriter::pickKind() {
+  static const std::vector<Kind> kinds = {Kind::Bool, Kind::I8, Kind::U8,
+                                          Kind::I32, Kind::I32, Kind::I64};
+  return random.chance(50) ? pickFloat() : random.of(kinds);
+}
+
+//===----------------------------------------------------------------------===//
+// Declarations
+//===----------------------------------------------------------------------===//
+
+RandomProgram ProgramWriter::write() {
+  static const char *const uses[] = {"use nn, optim", "use nn, optim, init"};
+  line(uses[random.pick(2)]);
+  writeSizes();
+  writeFunctions();
+  writeModules();
+  writeVariables();
+  writeOptimizer();
+  unsigned exports = random.pick(3), steps = random.pick(3);
+  if (exports + steps == 0)
+    steps = 1;
+  for (unsigned i = 0; i < exports; ++i)
+    writeExport();
+  for (unsigned i = 0; i < std::min(steps, 2u); ++i)
+    writeStep();
+  return std::move(program);
+}
+
+void ProgramWriter::writeSizes() {
+  static const std::vector<int64_t> extents = {1, 2, 3, 4, 5, 6, 7, 8,
+                                               11, 13, 16, 17, 3, 5, 7};
+  unsigned count = 2 + random.pick(3);
+  bool hasZero = random.chance(12);
+  std::string text;
+  for (unsigned i = 0; i < count; ++i) {
+    int64_t extent = i == 1 && hasZero ? 0 : random.of(extents);
+    std::string size(1, static_cast<char>('A' + i));
+    text += (i ? ", " : "dim ") + size + " = " + std::to_string(extent);
+    sizes.push_back({size, extent});
+    noteExtent(extent);
+  }
+  batchSize = random.pick(count);
+  note("declaration dim");
+  line(text);
+  if (random.chance(30)) {
+    note("declaration const");
+    line("const rate: f32 = 0.37 / 2");
+    constants.push_back("rate");
+  }
+}
+
+void ProgramWriter::writeModules() {
+  if (!random.chance(30))
+    return;
+  note("declaration module");
+  std::string module = name("M");
+  bool writes = random.chance(40), biased = random.chance(50);
+  line("module " + module + "(In, Out, bias: bool = true) {");
+  line("  param w: f32[In, Out] = " +
+       std::string(random.oneOf({"0", "init.kaiming_uniform()", "0.1"})));
+  if (biased) {
+    note("member under a condition");
+    line("  if bias { param b: f32[Out] = 0 }");
+  }
+  if (writes) {
+    note("declaration state of a module");
+    line("  state seen: f32[Out] = 0");
+  }
+  line("  fn call(x: f32[n, In]) -> f32[n, Out] {");
+  line("    let y = x @ w");
+  if (writes) {
+    note("write in training");
+    line("    if training { seen <- 0.9 * seen + 0.1 * sum(y, axis = 0) }");
+  }
+  const char *function = random.oneOf({"tanh", "nn.relu", "sin", "sigmoid"});
+  line("    " + std::string(function) + "(" +
+       (biased ? "if bias { y + b } else { y }" : "y") + ")");
+  line("  }");
+  line("}");
+  Layer layer;
+  layer.name = name("m");
+  layer.writes = writes;
+  layer.in = random.of(sizes).second;
+  layer.out = random.of(sizes).second;
+  if (layer.in == 0 || layer.out == 0)
+    layer.in = layer.out = 2;
+  if (random.chance(40)) {
+    note("declaration layer array");
+    layer.count = 2;
+    layer.out = layer.in;
+    line("layer " + layer.name + "[2] = " + module + "(" + sizeText(layer.in) +
+         ", " + sizeText(layer.in) + ")");
+  } else {
+    note("declaration layer");
+    line("layer " + layer.name + " = " + module + "(" + sizeText(layer.in) +
+         ", " + sizeText(layer.out) +
+         (biased && random.chance(40) ? ", bias = false)" : ")"));
+  }
+  layers.push_back(layer);
+}
+
+void ProgramWriter::writeVariables() {
+  unsigned params = 1 + random.pick(3);
+  for (unsigned i = 0; i < params + random.pick(2); ++i) {
+    Value value;
+    bool isParam = i < params;
+    value.name = name(isParam ? "p" : "q");
+    value.kind = isParam ? (random.chance(75) ? Kind::F32 : pickFloat())
+                         : pickKind();
+    value.active = isParam ? 1u << i : 0;
+    value.bound = isFloat(value.kind) ? 1 : 4;
+    value.bound = value.kind == Kind::Bool ? 1 : value.bound;
+    unsigned rank = random.chance(15) ? 0 : 1 + random.pick(3);
+    for (unsigned axis = 0; axis < rank; ++axis) {
+      int64_t extent = random.of(sizes).second;
+      if (value.size() * extent > 600)
+        extent = 2;
+      value.shape.push_back(extent);
+    }
+    std::string initial = value.kind == Kind::Bool ? "false" : "0";
+    if (isParam && value.kind == Kind::F32 && rank > 0 && random.chance(6)) {
+      note("initialiser init");
+      initial = random.oneOf({"init.normal()", "init.kaiming_uniform()"});
+    }
+    note(isParam ? "declaration param" : "declaration state");
+    line(std::string(isParam ? "param " : "state ") + value.name + ": " +
+         typeText(value.kind, value.shape) + " = " + initial);
+    variables.push_back(value);
+  }
+}
+
+void ProgramWriter::writeOptimizer() {
+  if (!random.chance(20))
+    return;
+  note("declaration optimizer");
+  ownOptimizer = name("o");
+  line("optimizer " + ownOptimizer + "(lr: f32, decay: f32 = 0.9) {");
+  line("  state m: like param = 0");
+  if (random.chance(50)) {
+    note("optimizer with begin");
+    line("  state t: i64 = 0");
+    line("  fn begin() { t <- t + 1 }");
+  }
+  line("  fn update(p, g) {");
+  line("    m <- decay * m + (1 - decay) * g");
+  line("    p <- p - lr * m");
+  line("  }");
+  line("}");
+}
+
+//===----------------------------------------------------------------------===//
+// Entries
+//===----------------------------------------------------------------------===//
+
+void ProgramWriter::addVariablesToPool() {
+  for (const Value &value : variables)
+    if (!hostile || random.chance(50))
+      pool.push_back(value);
+}
+
+std::string ProgramWriter::writeInputs(bool isStep) {
+  // The batch of a step: a size that the program names.
+  const auto &batch = sizes[batchSize];
+  std::string text;
+  unsigned count = 1 + random.pick(3);
+  for (unsigned i = 0; i < count; ++i) {
+    Value value;
+    value.name = name("x");
+    value.kind = i == 0 ? pickFloat() : pickKind();
+    unsigned rank = random.chance(8) ? 0 : 1 + random.pick(3);
+    std::string type = nameOf(value.kind).str();
+    noteKind(value.kind);
+    for (unsigned axis = 0; axis < rank; ++axis) {
+      int64_t extent = random.of(sizes).second;
+      if (value.size() * extent > 600)
+        extent = 2;
+      if (isStep && axis == 0)
+        extent = batch.second;
+      value.shape.push_back(extent);
+      type += (axis ? ", " : "[") +
+              (isStep && axis == 0 ? batch.first : sizeText(extent));
+    }
+    type += rank ? "]" : "";
+    std::string hint = hostile ? "any" : "";
+    if (isFloat(value.kind)) {
+      value.bound = 2;
+      if (!hostile && random.chance(25))
+        hint = "whole";
+    } else if (value.kind != Kind::Bool) {
+      value.bound = 8;
+      if (random.chance(50)) {
+        int64_t below = std::max<int64_t>(1, random.of(sizes).second);
+        value.below = below;
+        value.bound = static_cast<double>(below);
+        hint = "ids " + std::to_string(below);
+        if (random.chance(20)) {
+          outside = value;
+          hint += " outside";
+          note("input outside");
+        }
+      }
+    }
+    if (!hint.empty())
+      program.text += "// input " + value.name + ": " + hint + "\n";
+    std::string initial;
+    if (rank == 0 && random.chance(30)) {
+      note("default of an input");
+      initial = value.kind == Kind::Bool ? " = true" : " = 1";
+    }
+    text += (text.empty() ? "" : ", ") + value.name + ": " + type + initial;
+    add(value);
+  }
+  return text;
+}
+
+/// Makes sure that a number out of range is used: a gather from a vector.
+void ProgramWriter::writeOutsideGather() {
+  if (!outside)
+    return;
+  const Value *table = pickValue([&](const Value &v) {
+    return v.rank() == 1 && v.shape[0] == outside->below;
+  });
+  if (table && outside->rank() == 1) {
+    note("gather from outside");
+    Value value = *table;
+    value.below = 0;
+    value.shape = outside->shape;
+    value.name = name("v");
+    std::string index = name("j");
+    line("let " + value.name + "[" + index + "] = " + table->name + "[" +
+         outside->name + "[" + index + "]]");
+    add(value);
+  }
+  outside.reset();
+}
+
+/// Names and types of up to three results: `(r0: f32[A], r1: i32)`.
+std::string ProgramWriter::writeResults(std::vector<std::string> &names,
+                                        bool isStep) {
+  std::string types;
+  size_t inputs = pool.size();
+  unsigned count = std::min<size_t>(inputs, 1 + random.pick(3));
+  std::set<size_t> chosen;
+  for (unsigned i = 0; i < count; ++i) {
+    size_t at = i == 0 ? inputs - 1 : random.pick(inputs);
+    if (!chosen.insert(at).second)
+      continue;
+    const Value &value = pool[at];
+    types += (types.empty() ? "" : ", ") + ("r" + std::to_string(i)) + ": " +
+             typeText(value.kind, value.shape);
+    names.push_back(value.name);
+  }
+  return types;
+}
+
+/// The head of an entry stands before its body but names its results, so the
+/// body is written apart.
+void ProgramWriter::writeExport() {
+  hostile = random.chance(70);
+  inStep = false;
+  pool.clear();
+  note("declaration export fn");
+  std::string entry = "e" + std::to_string(entries++);
+  std::string inputs = writeInputs(false);
+  addVariablesToPool();
+  std::string before = std::move(program.text);
+  program.text.clear();
+  ++indent;
+  writeOutsideGather();
+  writeStatements(2 + random.pick(4));
+  --indent;
+  std::string body = std::move(program.text);
+  std::vector<std::string> names;
+  std::string types = writeResults(names, false);
+  program.text = std::move(before);
+  line("export fn " + entry + "(" + inputs + ") -> (" + types + ") {");
+  std::string list;
+  for (const std::string &name : names)
+    list += (list.empty() ? "" : ", ") + name;
+  program.text += body + "  (" + list + ")\n}\n";
+}
+
+void ProgramWriter::writeUpdate(const Value &loss) {
+  std::string over;
+  std::vector<const Value *> params;
+  for (const Value &value : variables)
+    if (value.active & loss.active)
+      params.push_back(&value);
+  std::string optimizer = random.oneOf(
+      {"optim.sgd(lr = 0.1)", "optim.momentum(lr = 0.1, nesterov = true)",
+       "optim.adam(lr = 0.01)", "optim.adamw(lr = 0.01, weight_decay = 0.1)",
+       "optim.sgd(lr = 0.1)"});
+  note("optimizer " + optimizer.substr(0, optimizer.find('(')));
+  if (!ownOptimizer.empty() && random.chance(60)) {
+    note("optimizer of the program");
+    optimizer = ownOptimizer + "(lr = 0.1)";
+  }
+  const Value &param = *params[random.pick(params.size())];
+  switch (random.pick(4)) {
+  case 0: {
+    note("statement apply");
+    note("op grad");
+    std::string gradient = name("g");
+    line("let " + gradient + " = grad(" + loss.name + ", " + param.name + ")");
+    line("apply " + gradient + " * 0.5 to " + param.name + " with " + optimizer);
+    return;
+  }
+  case 1:
+    note("minimize over params");
+    over = " over " + param.name;
+    [[fallthrough]];
+  default:
+    note("statement minimize");
+    line("minimize " + loss.name + over + " with " + optimizer);
+  }
+}
+
+void ProgramWriter::writeStep() {
+  hostile = false;
+  inStep = true;
+  pool.clear();
+  note("declaration step");
+  std::string entry = "e" + std::to_string(entries++);
+  std::string inputs = writeInputs(true);
+  addVariablesToPool();
+  std::string before = std::move(program.text);
+  program.text.clear();
+  ++indent;
+  writeOutsideGather();
+  writeStatements(2 + random.pick(4));
+  // The loss: what is active, weighted by a wave so that no gradient is even.
+  Value loss;
+  loss.name = name("loss");
+  std::string text;
+  std::vector<const Value *> active;
+  for (const Value &value : pool)
+    if (value.active && value.size() > 0)
+      active.push_back(&value);
+  for (unsigned i = 0; i < 2 && !active.empty(); ++i) {
+    const Value &value =
+        *(i == 0 ? active.back() : active[random.pick(active.size())]);
+    std::string part = value.name;
+    if (value.bound > 20)
+      part = "sin(" + part + " * 0.05)";
+    else if (random.chance(30))
+      part = part + " * " + part;
+    part = value.rank() ? random.oneOf({"mean(", "sum("}) + part + ")" : part;
+    if (value.kind != Kind::F32)
+      part = "f32(" + part + ")";
+    text += (text.empty() ? "" : " + ") + part;
+    loss.active |= value.active;
+  }
+  bool differentiates = !text.empty();
+  if (!constants.empty() && differentiates)
+    text += " * rate";
+  if (differentiates) {
+    loss.exact = false;
+    loss.bound = 1e4;
+    define(loss, text);
+    if (random.chance(20)) {
+      note("op value_and_grad");
+      std::vector<const Value *> params;
+      for (const Value &value : variables)
+        if (value.active & loss.active)
+          params.push_back(&value);
+      const Value &param = *params[random.pick(params.size())];
+      Value gradient = param;
+      gradient.name = name("g");
+      gradient.exact = false;
+      gradient.bound = 1e4;
+      std::string again = name("loss");
+      line("let (" + again + ", " + gradient.name + ") = value_and_grad(" +
+           loss.name + ", " + param.name + ")");
+      add(gradient);
+      if (random.chance(50) && param.kind == Kind::F32) {
+        note("second derivative");
+        Value penalty = loss;
+        penalty.name = name("loss");
+        define(penalty, loss.name + " + 0.1 * sum(" + gradient.name + " * " +
+                            gradient.name + ")");
+        loss = penalty;
+      }
+    }
+    writeUpdate(loss);
+  }
+  for (const Value &state : variables)
+    if (!state.active && random.chance(50)) {
+      note("statement write");
+      target = state.shape;
+      Expr e = expression(state.kind, 2, false);
+      line(state.name + " <- " + e.text);
+    }
+  --indent;
+  std::string body = std::move(program.text);
+  std::vector<std::string> names;
+  // Params have new values by now, so only what the body defined is given back.
+  std::vector<Value> results;
+  for (Value &value : pool)
+    if (value.name[0] != 'p' && value.name[0] != 'q')
+      results.push_back(value);
+  pool = results;
+  std::string types = writeResults(names, true);
+  program.text = std::move(before);
+  line("step " + entry + "(" + inputs + ") -> (" + types + ") {");
+  std::string list;
+  for (const std::string &name : names)
+    list += (list.empty() ? "" : ", ") + name;
+  program.text += body + "  (" + list + ")\n}\n";
+}
