@@ -147,7 +147,7 @@ void ProgramWriter::writeSizes() {
 }
 
 void ProgramWriter::writeModules() {
-  if (!random.chance(30))
+  if (!random.chance(45))
     return;
   note("declaration module");
   std::string module = name("M");
@@ -290,7 +290,7 @@ std::string ProgramWriter::writeInputs(bool isStep) {
         value.below = below;
         value.bound = static_cast<double>(below);
         hint = "ids " + std::to_string(below);
-        if (random.chance(20)) {
+        if (random.chance(35)) {
           outside = value;
           hint += " outside";
           note("input outside");

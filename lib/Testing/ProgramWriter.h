@@ -134,6 +134,7 @@ private:
   // WriteStatements.cpp
   void writeStatements(unsigned count);
   bool writeStatement();
+  bool writeCasts();
   bool writeElementwise();
   bool writeReduction();
   bool writeShapeFunction();

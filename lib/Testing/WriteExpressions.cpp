@@ -183,7 +183,8 @@ Expr ProgramWriter::floatExpression(Kind kind, unsigned depth,
     note("op **");
     a = tamed(a, 3);
     return {"(" + a.text + ") ** " + std::to_string(power),
-            std::pow(std::max(a.bound, 1.0), power), a.exact, a.active};
+            std::pow(std::max(a.bound, 1.0), power), a.exact,
+            power ? a.active : 0};
   }
   Expr b = secondOperand(kind, depth - 1, exactOnly);
   auto binary = [&](const char *op, double bound) {

@@ -18,7 +18,7 @@ void ProgramWriter::writeStatements(unsigned count) {
 }
 
 bool ProgramWriter::writeStatement() {
-  switch (random.pick(29)) {
+  switch (random.pick(32)) {
   case 0:
   case 1:
   case 2:
@@ -61,6 +61,9 @@ bool ProgramWriter::writeStatement() {
     return writeCall();
   case 27:
     return writeFold();
+  case 28:
+  case 29:
+    return writeCasts();
   default:
     return writeLayerCall();
   }
@@ -81,6 +84,32 @@ bool ProgramWriter::writeElementwise() {
   value.exact = e.exact;
   value.active = e.active;
   define(value, e.text);
+  return true;
+}
+
+/// One value through several types.
+bool ProgramWriter::writeCasts() {
+  static const std::vector<Kind> kinds = {Kind::Bool, Kind::I8,  Kind::U8,
+                                          Kind::I32,  Kind::I64, Kind::F16,
+                                          Kind::BF16, Kind::F32, Kind::F64};
+  const Value *of = pickValue([](const Value &v) { return v.exact; });
+  if (!of)
+    return false;
+  Value value = *of;
+  value.below = 0;
+  std::string text = of->name;
+  for (unsigned i = 0; i < 3; ++i) {
+    Kind kind = random.of(kinds);
+    if (kind == value.kind)
+      continue;
+    Expr e = castTo(kind, value, text);
+    value.kind = kind;
+    value.bound = e.bound;
+    value.active = e.active;
+    text = e.text;
+  }
+  value.name = name("v");
+  define(value, text);
   return true;
 }
 
@@ -577,8 +606,23 @@ bool ProgramWriter::writeLayerCall() {
       if (value.kind == Kind::F32 && value.rank() == 2 &&
           value.shape[1] == layer.in)
         found.push_back({&layer, &value});
-  if (found.empty())
+  if (layers.empty())
     return false;
+  if (found.empty()) {
+    // A ramp of the width that a layer takes.
+    Value ramp;
+    ramp.name = name("v");
+    ramp.shape = {3, layers.front().in};
+    ramp.bound = 2 + static_cast<double>(ramp.shape[1]) / 5;
+    std::string i = name("j"), j = name("j");
+    note("statement index definition");
+    note("index as a value");
+    line("let " + ramp.name + "[" + i + " < 3, " + j + " < " +
+         sizeText(ramp.shape[1]) + "] = f32(" + i + " + 2 * " + j +
+         ") * 0.1 - 0.3");
+    add(ramp);
+    found.push_back({&layers.front(), &pool.back()});
+  }
   auto [layer, input] = found[random.pick(found.size())];
   Value value = *input;
   value.shape[1] = layer->out;

@@ -22,16 +22,16 @@ namespace tdsl::testing {
 
 enum class PlantedBug {
   None,
-  FoldOffByOneUlp,     ///< a folded float constant is the next number
-  MaxTie,              ///< max gives both sides of a tie the whole adjoint
-  WindowGuard,         ///< an adjoint reads the edge instead of 0 outside
-  InPlaceReuse,        ///< a result goes where another value still lies
-  SkippedTail,         ///< the last, partial vector of a row is left out
-  TransposedStride,    ///< two indices of a read are swapped
-  CastRounding,        ///< to f16 and bf16 rounds towards 0
-  FloorDivisionOrder,  ///< the operands of `//` are swapped
-  DroppedFlag,         ///< a gather out of range raises no flag
-  ReductionIdentity,   ///< a maximum begins with 0
+  FoldOffByOneUlp,    ///< a folded float constant is the next number
+  MaxTie,             ///< max gives both sides of a tie the whole adjoint
+  WindowGuard,        ///< an adjoint reads the edge instead of 0 outside
+  InPlaceReuse,       ///< a result goes where another value still lies
+  SkippedTail,        ///< the last, partial vector of a row is left out
+  TransposedStride,   ///< two indices of a read are swapped
+  CastRounding,       ///< to f16 and bf16 rounds towards 0
+  FloorDivisionOrder, ///< the operands of `//` are swapped
+  DroppedFlag,        ///< a gather out of range raises no flag
+  ReductionIdentity,  ///< a maximum begins with 0
 };
 
 /// Every bug but None, in order.

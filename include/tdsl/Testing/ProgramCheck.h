@@ -26,12 +26,12 @@
 namespace tdsl::testing {
 
 struct CheckOptions {
-  bool gradients = true; ///< against central differences in f64
-  bool folding = true;   ///< arguments as constants, folded
-  bool fusion = true;    ///< kernels of both fusion modes in the evaluator
-  bool cpu = true;       ///< CPU code in the runtime
+  bool gradients = true;   ///< against central differences in f64
+  bool folding = true;     ///< arguments as constants, folded
+  bool fusion = true;      ///< kernels of both fusion modes in the evaluator
+  bool cpu = true;         ///< CPU code in the runtime
   bool cpuUnfused = false; ///< CPU code with fusion off too
-  bool ptx = false; ///< PTX in the runtime, on the driver of TDS_CUDA_DRIVER
+  bool ptx = false;  ///< PTX in the runtime, on the driver of TDS_CUDA_DRIVER
   uint64_t seed = 0; ///< of the arguments and variables
   PlantedBug bug = PlantedBug::None;
 };
@@ -61,8 +61,8 @@ public:
 
   /// Arguments are random. A line `// input NAME: ids N` in the text draws the
   /// integers of an input from [0, N), `whole` gives small whole numbers, `any`
-  /// also NaN, infinities and the largest and least numbers. `ids N outside` draws
-  /// one of them N too high or below 0.
+  /// also NaN, infinities and the largest and least numbers. `ids N outside`
+  /// draws one of them N too high or below 0.
   CheckReport check(llvm::StringRef text, const CheckOptions &options = {});
 
 private:

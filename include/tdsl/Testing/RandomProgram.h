@@ -24,10 +24,10 @@ struct RandomProgram {
 };
 
 /// The program of a seed: the same text on every machine. It compiles; gathers
-/// stay inside (but for inputs that are marked as lying outside), and operations
-/// that jump (comparisons, floor, argmax) see only values that no float
-/// reduction went into, so that another order of terms stays a difference in
-/// rounding. Entries that are differentiated have finite values of moderate
+/// stay inside (but for inputs that are marked as lying outside), and
+/// operations that jump (comparisons, floor, argmax) see only values that no
+/// float reduction went into, so that another order of terms stays a difference
+/// in rounding. Entries that are differentiated have finite values of moderate
 /// size; the others may have any.
 RandomProgram makeRandomProgram(uint64_t seed);
 

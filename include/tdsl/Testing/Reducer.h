@@ -15,11 +15,12 @@ namespace tdsl::testing {
 
 /// Shrinks the text of a TDS program while `stillFails` holds for it. Tries to
 /// leave out declarations, statements, arguments, results and operands, to put
-/// an operand in the place of an expression, and to lower numbers, until nothing
-/// of that helps. Texts that are no programs are tried too: `stillFails` has to
-/// be false for them. The given text must fail.
-std::string reduceProgram(std::string text,
-                          llvm::function_ref<bool(const std::string &)> stillFails);
+/// an operand in the place of an expression, and to lower numbers, until
+/// nothing of that helps. Texts that are no programs are tried too:
+/// `stillFails` has to be false for them. The given text must fail.
+std::string
+reduceProgram(std::string text,
+              llvm::function_ref<bool(const std::string &)> stillFails);
 
 } // namespace tdsl::testing
 
