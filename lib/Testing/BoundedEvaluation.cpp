@@ -40,7 +40,8 @@ static double epsilonOf(ElementKind kind) {
 static double stepOf(ElementKind kind, double value) {
   int bits = kind == ElementKind::F16 ? 10 : 7;
   int least = kind == ElementKind::F16 ? -24 : -133;
-  int exponent = value == 0 || !std::isfinite(value) ? least : std::ilogb(value);
+  int exponent =
+      value == 0 || !std::isfinite(value) ? least : std::ilogb(value);
   return std::ldexp(1.0, std::max(exponent - bits, least));
 }
 
@@ -110,8 +111,8 @@ llvm::Expected<Tensor> Runner::evaluateAbsolute(Operation &op,
   Operation *yield = copy->getRegion(0).front().getTerminator();
   builder.setInsertionPoint(yield);
   Value value = yield->getOperand(0);
-  yield->setOperand(0, tds::AbsOp::create(builder, op.getLoc(), value.getType(),
-                                          value));
+  yield->setOperand(
+      0, tds::AbsOp::create(builder, op.getLoc(), value.getType(), value));
   auto result = tds::evaluateOperation(copy, {}, captured);
   copy->erase();
   return result;
@@ -173,8 +174,8 @@ llvm::Error Runner::findBound(Operation &op, ArrayRef<const Tensor *> operands,
       }
     tds::EvaluateOptions wide;
     wide.f64 = true;
-    auto value = tds::evaluateOperation(&op, {&factors[0], &factors[1]},
-                                        captured, wide);
+    auto value =
+        tds::evaluateOperation(&op, {&factors[0], &factors[1]}, captured, wide);
     if (!value)
       return value.takeError();
     for (int64_t i = 0; i < value->numElements(); ++i) {
@@ -204,8 +205,8 @@ llvm::Error Runner::findBound(Operation &op, ArrayRef<const Tensor *> operands,
   if (!kind || terms <= 1)
     return llvm::Error::success();
   double epsilon = epsilonOf(result.kind());
-  bool isNarrow = result.kind() == ElementKind::F16 ||
-                  result.kind() == ElementKind::BF16;
+  bool isNarrow =
+      result.kind() == ElementKind::F16 || result.kind() == ElementKind::BF16;
   for (int64_t i = 0; i < result.numElements(); ++i) {
     double value = result.getDouble(i);
     double size = kind == tds::ReductionKind::Prod ? std::abs(value) : sums[i];
@@ -298,8 +299,8 @@ testing::evaluateBounded(func::FuncOp function, ArrayRef<Tensor> arguments) {
     for (auto [result, other] : llvm::zip(results, *moved))
       for (int64_t i = 0; !result.isExact && i < other.numElements(); ++i) {
         double a = result.value.getDouble(i), b = other.getDouble(i);
-        double off = std::isfinite(a) && std::isfinite(b) ? std::abs(a - b)
-                                                          : HUGE_VAL;
+        double off =
+            std::isfinite(a) && std::isfinite(b) ? std::abs(a - b) : HUGE_VAL;
         result.tolerance[i] = std::max(result.tolerance[i], off);
       }
   }

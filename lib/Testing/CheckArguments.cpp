@@ -41,18 +41,19 @@ std::map<std::string, InputHint> testing::parseHints(StringRef text) {
 }
 
 static double uniform(Random &random, double low, double high) {
-  return low + (high - low) * static_cast<double>(random.next() >> 11) * 0x1p-53;
+  return low +
+         (high - low) * static_cast<double>(random.next() >> 11) * 0x1p-53;
 }
 
 /// Any number of the kind, the odd ones often.
 static void setAny(Tensor &tensor, int64_t i, Random &random) {
-  static const double floats[] = {NAN,     INFINITY, -INFINITY, 0.0,   -0.0,
-                                  1,       -1,       0.5,       1e-40, 65504,
-                                  3.4e38,  -3.4e38,  6e-8,      2.5,   -2.5,
-                                  1e10,    2147483648.0, 127.5,  -128.5, 255.5};
-  static const int64_t integers[] = {0,   1,    -1,  2,          -2,
-                                     127, -128, 255, 2147483647, -2147483648LL,
-                                     INT64_MAX, INT64_MIN};
+  static const double floats[] = {
+      NAN,  INFINITY, -INFINITY,    0.0,    -0.0,    1,    -1,
+      0.5,  1e-40,    65504,        3.4e38, -3.4e38, 6e-8, 2.5,
+      -2.5, 1e10,     2147483648.0, 127.5,  -128.5,  255.5};
+  static const int64_t integers[] = {
+      0,         1,        -1, 2, -2, 127, -128, 255, 2147483647, -2147483648LL,
+      INT64_MAX, INT64_MIN};
   if (tensor.kind() == ElementKind::Bool)
     tensor.set(i, static_cast<int64_t>(random.pick(2)));
   else if (reference::isFloat(tensor.kind()))
@@ -76,11 +77,11 @@ std::map<std::string, Tensor> testing::drawVariables(ModuleOp module,
       if (variable.getRole() == tds::VariableRole::Counter)
         tensor.set(i, static_cast<int64_t>(3));
       else if (!reference::isFloat(tensor.kind()))
-        tensor.set(i, static_cast<int64_t>(
-                          random.pick(tensor.kind() == ElementKind::Bool ? 2
-                                                                         : 5)));
+        tensor.set(i, static_cast<int64_t>(random.pick(
+                          tensor.kind() == ElementKind::Bool ? 2 : 5)));
       else if (variable.getRole() == tds::VariableRole::Optimizer)
-        tensor.set(i, uniform(random, 0, 0.1)); // a second moment isn't negative
+        tensor.set(i,
+                   uniform(random, 0, 0.1)); // a second moment isn't negative
       else
         tensor.set(i, whole ? static_cast<double>(random.pick(5)) - 2
                             : uniform(random, -1, 1));

@@ -95,11 +95,13 @@ static void plantMaxTie(ModuleOp module) {
   module.walk([&](tds::SelectOp op) {
     auto compare = op.getCondition().getDefiningOp<tds::CompareOp>();
     auto half = op.getOnTrue().getDefiningOp<tds::MulOp>();
-    if (!compare || compare.getPredicate() != tds::ComparePredicate::EQ || !half)
+    if (!compare || compare.getPredicate() != tds::ComparePredicate::EQ ||
+        !half)
       return;
     for (unsigned i = 0; i < 2; ++i) {
       auto constant = half->getOperand(i).getDefiningOp<tds::ConstantOp>();
-      auto tensor = constant ? tds::toTensor(constant.getValue()) : std::nullopt;
+      auto tensor =
+          constant ? tds::toTensor(constant.getValue()) : std::nullopt;
       if (tensor && tensor->numElements() && tensor->getDouble(0) == 0.5)
         op->setOperand(1, half->getOperand(1 - i));
     }
@@ -262,8 +264,7 @@ static bool plantInPlaceReuse(plan::EntryOp entry) {
           bool isUsed = llvm::is_contained(launches[k].getInputs(), read) ||
                         llvm::is_contained(launches[later].getOutputs(), read);
           if (victim.getSpace() != plan::Space::Arena || !isOlder || isUsed ||
-              victim.getBytes() < target.getBytes() ||
-              victim.overlaps(target))
+              victim.getBytes() < target.getBytes() || victim.overlaps(target))
             continue;
           auto moved = plan::BufferAttr::get(
               entry.getContext(), target.getSpace(), target.getIndex(),

@@ -153,8 +153,9 @@ static std::vector<Tensor> makeArguments(func::FuncOp function,
     auto type = cast<RankedTensorType>(function.getArgumentTypes()[i]);
     auto kind = tds::getElementKind(type.getElementType());
     auto known = tds::toTensor(function.getArgAttr(i, tds::attr::kDefault));
-    arguments.push_back(known ? known->convertedTo(*kind).reshapedTo(type.getShape())
-                              : Tensor(*kind, type.getShape()));
+    arguments.push_back(
+        known ? known->convertedTo(*kind).reshapedTo(type.getShape())
+              : Tensor(*kind, type.getShape()));
   }
   return arguments;
 }
@@ -293,8 +294,8 @@ static bool isRaised(const Named &results) {
   return false;
 }
 
-/// Which calls must fail: those whose flags the guarded program raises. Where no
-/// input is drawn from outside, none may.
+/// Which calls must fail: those whose flags the guarded program raises. Where
+/// no input is drawn from outside, none may.
 void Check::findFlags() {
   bool mayRaise = false;
   for (const auto &[name, hint] : parseHints(text))
@@ -376,9 +377,9 @@ void Check::checkFolding() {
     builder.setInsertionPointToStart(&function.getBody().front());
     for (auto [argument, value] :
          llvm::zip(function.getArguments(), arguments)) {
-      auto constant = tds::ConstantOp::create(
-          builder, function.getLoc(),
-          tds::toAttribute(value, argument.getType()));
+      auto constant =
+          tds::ConstantOp::create(builder, function.getLoc(),
+                                  tds::toAttribute(value, argument.getType()));
       argument.replaceAllUsesWith(constant.getResult());
     }
   }
@@ -464,8 +465,8 @@ void Check::checkRuntime(const std::string &check, ModuleOp plan, bool isCPU) {
     }
     artefact.assign(object.begin(), object.end());
   } else {
-    auto ptx = gpu::compileKernels(
-        plan, *gpu::lookupArch(manifest.target.arch), *manifestText);
+    auto ptx = gpu::compileKernels(plan, *gpu::lookupArch(manifest.target.arch),
+                                   *manifestText);
     if (failed(ptx)) {
       fail(check, "no PTX\n");
       return;

@@ -90,14 +90,14 @@ ProgramWriter::pickValue(llvm::function_ref<bool(const Value &)> accept) {
 }
 
 Kind ProgramWriter::pickFloat() {
-  static const std::vector<Kind> kinds = {Kind::F32, Kind::F32, Kind::F32,
+  static const std::vector<Kind> kinds = {Kind::F32, Kind::F32,  Kind::F32,
                                           Kind::F16, Kind::BF16, Kind::F64};
   return random.of(kinds);
 }
 
 Kind ProgramWriter::pickKind() {
-  static const std::vector<Kind> kinds = {Kind::Bool, Kind::I8, Kind::U8,
-                                          Kind::I32, Kind::I32, Kind::I64};
+  static const std::vector<Kind> kinds = {Kind::Bool, Kind::I8,  Kind::U8,
+                                          Kind::I32,  Kind::I32, Kind::I64};
   return random.chance(50) ? pickFloat() : random.of(kinds);
 }
 
@@ -124,7 +124,7 @@ RandomProgram ProgramWriter::write() {
 }
 
 void ProgramWriter::writeSizes() {
-  static const std::vector<int64_t> extents = {1, 2, 3, 4, 5, 6, 7, 8,
+  static const std::vector<int64_t> extents = {1,  2,  3,  4,  5, 6, 7, 8,
                                                11, 13, 16, 17, 3, 5, 7};
   unsigned count = 2 + random.pick(3);
   bool hasZero = random.chance(12);
@@ -202,8 +202,8 @@ void ProgramWriter::writeVariables() {
     Value value;
     bool isParam = i < params;
     value.name = name(isParam ? "p" : "q");
-    value.kind = isParam ? (random.chance(75) ? Kind::F32 : pickFloat())
-                         : pickKind();
+    value.kind =
+        isParam ? (random.chance(75) ? Kind::F32 : pickFloat()) : pickKind();
     value.active = isParam ? 1u << i : 0;
     value.bound = isFloat(value.kind) ? 1 : 4;
     value.bound = value.kind == Kind::Bool ? 1 : value.bound;
@@ -399,7 +399,8 @@ void ProgramWriter::writeUpdate(const Value &loss) {
     note("op grad");
     std::string gradient = name("g");
     line("let " + gradient + " = grad(" + loss.name + ", " + param.name + ")");
-    line("apply " + gradient + " * 0.5 to " + param.name + " with " + optimizer);
+    line("apply " + gradient + " * 0.5 to " + param.name + " with " +
+         optimizer);
     return;
   }
   case 1:

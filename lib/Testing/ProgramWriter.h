@@ -34,8 +34,8 @@ using Shape = llvm::SmallVector<int64_t, 4>;
 /// The text of an expression and what is known of its value.
 struct Expr {
   std::string text;
-  double bound = 1;   ///< of the absolute value, in entries with derivatives
-  bool exact = true;  ///< no float reduction went into it
+  double bound = 1;    ///< of the absolute value, in entries with derivatives
+  bool exact = true;   ///< no float reduction went into it
   unsigned active = 0; ///< the params that it depends on, a bit each
 };
 
@@ -76,7 +76,7 @@ struct Function {
 struct Layer {
   std::string name;
   int64_t in = 0, out = 0;
-  unsigned count = 0; ///< of an array; 0 for one instance
+  unsigned count = 0;  ///< of an array; 0 for one instance
   bool writes = false; ///< a state, in training
 };
 
@@ -179,7 +179,7 @@ private:
   unsigned entries = 0;
   size_t batchSize = 0; ///< the data axis of all steps
 
-  bool hostile = false;  ///< any value may occur: no derivative
+  bool hostile = false; ///< any value may occur: no derivative
   bool inStep = false;
   bool isGeneric = false; ///< in a function of a float class
   bool seesOptim = false;

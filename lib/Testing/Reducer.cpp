@@ -87,8 +87,8 @@ void Reducer::tokenize() {
         else
           ++i;
     } else {
-      static const char *const longer[] = {"...", "->", "<-", "**", "//", "==",
-                                           "!=",  "<=", ">=", ".."};
+      static const char *const longer[] = {"...", "->", "<-", "**", "//",
+                                           "==",  "!=", "<=", ">=", ".."};
       i += 1;
       for (const char *word : longer)
         if (StringRef(text).substr(begin).starts_with(word)) {
@@ -124,8 +124,7 @@ bool Reducer::replace(size_t begin, size_t end, StringRef by) {
 
 /// The ranges of the text that are whole statements in brackets of `depth`:
 /// lines, joined where a bracket stays open.
-std::vector<std::pair<size_t, size_t>>
-Reducer::findChunks(size_t depth) const {
+std::vector<std::pair<size_t, size_t>> Reducer::findChunks(size_t depth) const {
   std::vector<std::pair<size_t, size_t>> chunks;
   size_t token = 0, level = 0, begin = 0;
   size_t least = 0;
@@ -176,8 +175,7 @@ bool Reducer::removeChunks(size_t depth) {
 }
 
 /// The ranges between the commas of a bracket.
-std::vector<std::pair<size_t, size_t>>
-Reducer::splitGroup(size_t open) const {
+std::vector<std::pair<size_t, size_t>> Reducer::splitGroup(size_t open) const {
   std::vector<std::pair<size_t, size_t>> items;
   size_t begin = tokens[open].end;
   for (size_t i = open + 1; i < tokens[open].match; ++i) {
@@ -277,7 +275,8 @@ bool Reducer::simplifyGroups() {
       }
     }
     if (i < tokens.size() && begin != tokens[i].begin && tokens[i].match > i &&
-        at(i) == "[" && replace(tokens[i].begin, tokens[tokens[i].match].end, ""))
+        at(i) == "[" &&
+        replace(tokens[i].begin, tokens[tokens[i].match].end, ""))
       changed = true;
   }
   return changed;
@@ -307,7 +306,8 @@ bool Reducer::simplifyOperators() {
         k = tokens[k].match;
       else if (tokens[k].match || word == "," || word == "=" || word == "<-" ||
                word == ":" ||
-               StringRef(text).slice(tokens[k].end, tokens[left].begin)
+               StringRef(text)
+                   .slice(tokens[k].end, tokens[left].begin)
                    .contains('\n'))
         break;
       left = k;
@@ -315,7 +315,8 @@ bool Reducer::simplifyOperators() {
     while (right + 1 < tokens.size()) {
       size_t k = right + 1;
       StringRef word = at(k);
-      if (StringRef(text).slice(tokens[right].end, tokens[k].begin)
+      if (StringRef(text)
+              .slice(tokens[right].end, tokens[k].begin)
               .contains('\n') ||
           word == ",")
         break;
@@ -349,7 +350,8 @@ bool Reducer::lowerNumbers() {
     if (!std::isdigit(static_cast<unsigned char>(word[0])) ||
         word.getAsInteger(10, number))
       continue;
-    for (unsigned long long smaller : {0ull, 1ull, 2ull, 3ull, number / 2, number - 1})
+    for (unsigned long long smaller :
+         {0ull, 1ull, 2ull, 3ull, number / 2, number - 1})
       if (smaller < number && number > 0 &&
           replace(tokens[i].begin, tokens[i].end, std::to_string(smaller))) {
         changed = true;
@@ -375,6 +377,7 @@ std::string Reducer::run() {
 }
 
 std::string tdsl::testing::reduceProgram(
-    std::string text, llvm::function_ref<bool(const std::string &)> stillFails) {
+    std::string text,
+    llvm::function_ref<bool(const std::string &)> stillFails) {
   return Reducer(std::move(text), stillFails).run();
 }

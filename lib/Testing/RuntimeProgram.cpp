@@ -24,8 +24,8 @@ llvm::Expected<RuntimeProgram> RuntimeProgram::load(llvm::StringRef artefact,
     return makeError("the device");
   tds_module_options options{};
   tds_module *module = nullptr;
-  tds_status status = tds_module_load_memory(artefact.data(), artefact.size(),
-                                             "random", handle, &options, &module);
+  tds_status status = tds_module_load_memory(
+      artefact.data(), artefact.size(), "random", handle, &options, &module);
   tds_device_release(handle);
   if (status != TDS_OK)
     return makeError("loading");

@@ -57,10 +57,10 @@ Expr ProgramWriter::literal(Kind kind) {
   } else if (isFloat(kind)) {
     static const std::vector<std::pair<const char *, double>> tame = {
         {"0.5", 0.5}, {"1.5", 1.5},   {"(-0.75)", 0.75}, {"2", 2},
-        {"0.1", 0.1}, {"3", 3},       {"0.34", 0.34}, {"1e-3", 1e-3},
+        {"0.1", 0.1}, {"3", 3},       {"0.34", 0.34},    {"1e-3", 1e-3},
         {"1", 1},     {"(-1.25)", 2}, {"0.7", 0.7}};
     static const std::vector<std::pair<const char *, double>> any = {
-        {"0", 0},    {"(-0.0)", 0}, {"inf", 0},      {"nan", 0},
+        {"0", 0},      {"(-0.0)", 0},  {"inf", 0},  {"nan", 0},
         {"(-inf)", 0}, {"65504.0", 0}, {"6e-8", 0}, {"1e-30", 0}};
     auto [text, bound] = random.of(hostile && random.chance(30) ? any : tame);
     e.text = text;
@@ -157,10 +157,9 @@ Expr ProgramWriter::expression(Kind kind, unsigned depth, bool exactOnly) {
     Expr condition = boolExpression(depth - 1);
     Expr a = expression(kind, depth - 1, exactOnly);
     Expr b = secondOperand(kind, depth - 1, exactOnly);
-    return {"(if " + condition.text + " then " + a.text + " else " + b.text +
-                ")",
-            std::max(a.bound, b.bound), a.exact && b.exact,
-            a.active | b.active};
+    return {
+        "(if " + condition.text + " then " + a.text + " else " + b.text + ")",
+        std::max(a.bound, b.bound), a.exact && b.exact, a.active | b.active};
   }
   if (kind == Kind::Bool)
     return boolExpression(depth);
@@ -168,13 +167,11 @@ Expr ProgramWriter::expression(Kind kind, unsigned depth, bool exactOnly) {
                        : integerExpression(kind, depth, exactOnly);
 }
 
-static Expr join(const Expr &a, const Expr &b, std::string text,
-                 double bound) {
+static Expr join(const Expr &a, const Expr &b, std::string text, double bound) {
   return {std::move(text), bound, a.exact && b.exact, a.active | b.active};
 }
 
-Expr ProgramWriter::floatExpression(Kind kind, unsigned depth,
-                                    bool exactOnly) {
+Expr ProgramWriter::floatExpression(Kind kind, unsigned depth, bool exactOnly) {
   if (random.chance(40))
     return floatFunction(kind, depth, exactOnly);
   Expr a = expression(kind, depth - 1, exactOnly);
@@ -189,8 +186,9 @@ Expr ProgramWriter::floatExpression(Kind kind, unsigned depth,
   Expr b = secondOperand(kind, depth - 1, exactOnly);
   auto binary = [&](const char *op, double bound) {
     note(std::string("op ") + op);
-    return tamed(join(a, b, "(" + a.text + " " + op + " " + b.text + ")", bound),
-                 kLargest);
+    return tamed(
+        join(a, b, "(" + a.text + " " + op + " " + b.text + ")", bound),
+        kLargest);
   };
   switch (random.pick(12)) {
   case 0:
@@ -269,8 +267,8 @@ Expr ProgramWriter::floatFunction(Kind kind, unsigned depth, bool exactOnly) {
   case 4:
     return call("sqrt", hostile ? a : wrapped(a, "abs(", ") + 0.25"), 8);
   case 5:
-    return call("rsqrt", hostile ? a : wrapped(tamed(a, 6), "0.5 + (", ") ** 2"),
-                2);
+    return call("rsqrt",
+                hostile ? a : wrapped(tamed(a, 6), "0.5 + (", ") ** 2"), 2);
   case 6:
     return call("tanh", a, 1);
   case 7:
@@ -389,8 +387,8 @@ Expr ProgramWriter::integerExpression(Kind kind, unsigned depth,
     break;
   }
   Expr b = secondOperand(kind, depth - 1, exactOnly);
-  const char *op = random.oneOf({"+", "-", "*", "//", "%", "+", "*", "max",
-                                 "min"});
+  const char *op =
+      random.oneOf({"+", "-", "*", "//", "%", "+", "*", "max", "min"});
   note(std::string("op ") + op);
   bool isDivision = op[0] == '/' || op[0] == '%';
   if (isDivision && (b.text.find_first_not_of("0x") == std::string::npos ||
@@ -399,10 +397,9 @@ Expr ProgramWriter::integerExpression(Kind kind, unsigned depth,
   std::string text = op[0] == 'm'
                          ? std::string(op) + "(" + a.text + ", " + b.text + ")"
                          : "(" + a.text + " " + op + " " + b.text + ")";
-  double bound = op[0] == '*' ? a.bound * b.bound
-                 : op[0] == 'm' || isDivision
-                     ? std::max(a.bound, b.bound) + 1
-                     : a.bound + b.bound;
+  double bound = op[0] == '*'                 ? a.bound * b.bound
+                 : op[0] == 'm' || isDivision ? std::max(a.bound, b.bound) + 1
+                                              : a.bound + b.bound;
   return join(a, b, text, std::min(bound, limitOf(kind)));
 }
 
@@ -432,11 +429,11 @@ Expr ProgramWriter::boolExpression(unsigned depth) {
     }
     [[fallthrough]];
   default: {
-    Kind kind = isGeneric ? Kind::F32
-                          : (random.chance(60) ? pickFloat() : pickKind());
-    const char *op =
-        kind == Kind::Bool ? random.oneOf({"==", "!="})
-                           : random.oneOf({"<", "<=", ">", ">=", "==", "!="});
+    Kind kind =
+        isGeneric ? Kind::F32 : (random.chance(60) ? pickFloat() : pickKind());
+    const char *op = kind == Kind::Bool
+                         ? random.oneOf({"==", "!="})
+                         : random.oneOf({"<", "<=", ">", ">=", "==", "!="});
     note(std::string("op ") + op);
     std::string a = expression(kind, depth - 1, true).text;
     std::string b = secondOperand(kind, depth - 1, true).text;

@@ -23,7 +23,8 @@ void ProgramWriter::writeFunctions() {
 /// `fn f(x: float[...s], y: float[...s]) -> float[...s]`: of any rank, also on
 /// elements.
 void ProgramWriter::writeElementwiseFunction() {
-  Function function{name("fun"), Function::Form::Elementwise, 1 + random.pick(2)};
+  Function function{name("fun"), Function::Form::Elementwise,
+                    1 + random.pick(2)};
   pool.clear();
   isGeneric = true;
   std::string head;
@@ -96,7 +97,8 @@ void ProgramWriter::writeRowsFunction() {
        "float[n]) {");
   line("  let a[i] = " + std::string(reduce) + "[j](x[i, j] * " +
        random.oneOf({"0.5", "float(c)", "x[i, j]"}) + ")");
-  line("  let b[i, j < k] = (if flag { x[i, j] } else { a[i] }) - a[i] * float(k)");
+  line("  let b[i, j < k] = (if flag { x[i, j] } else { a[i] }) - a[i] * "
+       "float(k)");
   line("  (b, a)");
   line("}");
   functions.push_back(function);
@@ -147,7 +149,8 @@ bool ProgramWriter::writeCall() {
     value.shape[1] = (x->shape[1] + 2 - window) / 2 + 1;
     value.bound = x->bound * 6;
     note("named argument");
-    define(value, function.name + "(" + x->name + (window == 3 ? "" : ", w = ") +
+    define(value, function.name + "(" + x->name +
+                      (window == 3 ? "" : ", w = ") +
                       (window == 3 ? "" : std::to_string(window)) + ")");
     return true;
   }
@@ -156,8 +159,8 @@ bool ProgramWriter::writeCall() {
   second.name = name("v");
   value.bound = second.bound = std::min(1e6, x->bound * x->bound * 2000 + 100);
   note("statement let tuple");
-  line("let (" + value.name + ", " + second.name + ") = " + function.name + "(" +
-       x->name + (random.chance(50) ? ", 3" : "") +
+  line("let (" + value.name + ", " + second.name + ") = " + function.name +
+       "(" + x->name + (random.chance(50) ? ", 3" : "") +
        (random.chance(50) ? ", flag = false)" : ")"));
   add(value);
   add(second);

@@ -219,7 +219,8 @@ Expr ProgramWriter::reduction(Kind kind, bool exactOnly, bool asStatement) {
   std::string function;
   Kind of = kind;
   if (isFloat(kind)) {
-    function = random.oneOf({"sum", "sum", "sum", "mean", "max", "min", "prod"});
+    function =
+        random.oneOf({"sum", "sum", "sum", "mean", "max", "min", "prod"});
   } else if (kind == Kind::Bool) {
     function = random.oneOf({"any", "all"});
   } else if (kind == Kind::I32) {
@@ -245,7 +246,7 @@ Expr ProgramWriter::reduction(Kind kind, bool exactOnly, bool asStatement) {
     function = "max";
   bool floatArithmetic =
       isFloat(kind) && function != "max" && function != "min";
-  bool jumps = exactOnly || !isFloat(kind) ;
+  bool jumps = exactOnly || !isFloat(kind);
   ++nested;
   Expr body = expression(of, random.pick(3), jumps);
   --nested;
@@ -281,7 +282,8 @@ bool ProgramWriter::writeIndexDefinition() {
   Value value;
   value.name = name("v");
   for (unsigned k = 0; k < rank; ++k) {
-    const Value *source = pickValue([](const Value &v) { return v.rank() > 0; });
+    const Value *source =
+        pickValue([](const Value &v) { return v.rank() > 0; });
     int64_t extent = source ? source->shape[random.pick(source->rank())] : 3;
     if (random.chance(25))
       extent = std::max<int64_t>(

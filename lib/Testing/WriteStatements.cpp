@@ -127,8 +127,8 @@ bool ProgramWriter::writeReduction() {
   else if (of->kind == Kind::Bool)
     function = random.oneOf({"any", "all"});
   else
-    function = random.oneOf(
-        {"sum", "mean", "max", "min", "prod", "argmax", "argmin"});
+    function =
+        random.oneOf({"sum", "mean", "max", "min", "prod", "argmax", "argmin"});
   bool isPlace = function == "argmax" || function == "argmin";
   if (isPlace && !of->exact)
     function = "max", isPlace = false;
@@ -138,10 +138,9 @@ bool ProgramWriter::writeReduction() {
   if (isPlace || random.chance(60)) {
     size_t axis = random.pick(of->rank());
     gone[axis] = true;
-    axes = random.chance(25)
-               ? std::to_string(static_cast<int64_t>(axis) -
-                                static_cast<int64_t>(of->rank()))
-               : std::to_string(axis);
+    axes = random.chance(25) ? std::to_string(static_cast<int64_t>(axis) -
+                                              static_cast<int64_t>(of->rank()))
+                             : std::to_string(axis);
   } else if (of->rank() > 1 && random.chance(50)) {
     for (size_t axis = 0; axis < of->rank(); ++axis)
       if (random.chance(60)) {
@@ -250,8 +249,9 @@ bool ProgramWriter::writeShapeFunction() {
       shape = {of->shape[0], 1};
     }
     std::string list;
-    size_t hole = random.chance(40) && of->size() > 0 ? random.pick(shape.size())
-                                                      : shape.size();
+    size_t hole = random.chance(40) && of->size() > 0
+                      ? random.pick(shape.size())
+                      : shape.size();
     for (size_t i = 0; i < shape.size(); ++i)
       list += (i ? ", " : "") + (i == hole ? "_" : sizeText(shape[i]));
     text = "reshape(" + of->name + ", [" + list + "])";
@@ -346,7 +346,8 @@ bool ProgramWriter::writePart() {
     value.bound = std::max(of->bound, other->bound);
     value.exact = of->exact && other->exact;
     value.active = of->active | other->active;
-    value.below = of->below && other->below ? std::max(of->below, other->below) : 0;
+    value.below =
+        of->below && other->below ? std::max(of->below, other->below) : 0;
     break;
   }
   case 2: {
@@ -367,9 +368,11 @@ bool ProgramWriter::writePart() {
   case 3: {
     note("op pad");
     unsigned before = random.pick(3), after = random.pick(3);
-    text = "pad(" + of->name + ", " + at + ", " + std::to_string(before) + ", " +
-           std::to_string(after) + ", " +
-           (of->kind == Kind::Bool ? "true" : isFloat(of->kind) ? "0.5" : "1") +
+    text = "pad(" + of->name + ", " + at + ", " + std::to_string(before) +
+           ", " + std::to_string(after) + ", " +
+           (of->kind == Kind::Bool ? "true"
+            : isFloat(of->kind)    ? "0.5"
+                                   : "1") +
            ")";
     value.shape[axis] += before + after;
     value.bound = std::max(value.bound, 1.0);
@@ -487,7 +490,7 @@ bool ProgramWriter::writeCondition() {
   const auto &[size, extent] = random.of(sizes);
   std::string op = random.oneOf({">", "==", "<="});
   int64_t number = random.pick(7);
-  bool isTrue = op == ">" ? extent > number
+  bool isTrue = op == ">"    ? extent > number
                 : op == "==" ? extent == number
                              : extent <= number;
   std::string condition = size + " " + op + " " + std::to_string(number);
@@ -499,8 +502,8 @@ bool ProgramWriter::writeCondition() {
   Expr b = expression(value.kind, 1, false);
   noteKind(value.kind);
   note("statement if at compile time");
-  define(value, "if " + condition + " { " + a.text + " } else { " + b.text +
-                    " }");
+  define(value,
+         "if " + condition + " { " + a.text + " } else { " + b.text + " }");
   Value &made = pool.back();
   const Expr &chosen = isTrue ? a : b;
   made.bound = chosen.bound;
@@ -510,8 +513,8 @@ bool ProgramWriter::writeCondition() {
 }
 
 bool ProgramWriter::writeLoop() {
-  const Value *start =
-      pickValue([](const Value &v) { return isFloat(v.kind) && v.size() <= 200; });
+  const Value *start = pickValue(
+      [](const Value &v) { return isFloat(v.kind) && v.size() <= 200; });
   if (!start)
     return false;
   Value value = *start;

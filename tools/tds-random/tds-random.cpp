@@ -20,8 +20,8 @@
 using namespace tdsl::testing;
 namespace cl = llvm::cl;
 
-static cl::opt<std::string>
-    file(cl::Positional, cl::desc("[program.tds: check this one]"));
+static cl::opt<std::string> file(cl::Positional,
+                                 cl::desc("[program.tds: check this one]"));
 static cl::opt<uint64_t> seed("seed", cl::init(1), cl::desc("The first seed"));
 static cl::opt<unsigned> count("count", cl::init(100),
                                cl::desc("How many programs"));
@@ -76,15 +76,14 @@ static int checkFile(CheckOptions options) {
     return 2;
   }
   options.seed = seed;
-  CheckReport report =
-      ProgramChecker().check((*buffer)->getBuffer(), options);
+  CheckReport report = ProgramChecker().check((*buffer)->getBuffer(), options);
   for (const Failure &failure : report.failures)
     llvm::outs() << failure.check << ": " << failure.message;
   if (report.failures.empty())
     llvm::outs() << "all paths agree\n";
-  return report.failures.empty()                         ? 0
+  return report.failures.empty()                        ? 0
          : report.failures.front().check == "front end" ? 1
-                                                         : 4;
+                                                        : 4;
 }
 
 int main(int argc, char **argv) {
@@ -100,7 +99,8 @@ int main(int argc, char **argv) {
     if (!known) {
       llvm::errs() << "tds-random: --bug knows ";
       for (PlantedBug each : getPlantedBugs())
-        llvm::errs() << getName(each) << (each == getPlantedBugs().back() ? "" : ", ");
+        llvm::errs() << getName(each)
+                     << (each == getPlantedBugs().back() ? "" : ", ");
       llvm::errs() << ", not '" << bug << "'\n";
       return 2;
     }

@@ -68,9 +68,8 @@ public:
     if (!hasPath)
       words.push_back(path.str().str());
     std::vector<llvm::StringRef> arguments(words.begin(), words.end());
-    std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(),
-                                                  llvm::StringRef(log),
-                                                  llvm::StringRef(log)};
+    std::optional<llvm::StringRef> redirects[] = {
+        llvm::StringRef(), llvm::StringRef(log), llvm::StringRef(log)};
     std::string message;
     int code = llvm::sys::ExecuteAndWait(program, arguments, std::nullopt,
                                          redirects, seconds, 0, &message);

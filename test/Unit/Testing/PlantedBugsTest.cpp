@@ -50,8 +50,8 @@ TEST_P(PlantedBugs, IsFoundWithinAThousandPrograms) {
     options.bug = PlantedBug::None;
     CheckReport report = checker.check(text, options);
     EXPECT_TRUE(report.failures.empty())
-        << "seed " << seed << " fails without the bug: "
-        << report.failures.front().message;
+        << "seed " << seed
+        << " fails without the bug: " << report.failures.front().message;
     break;
   }
   RecordProperty("programs", static_cast<int>(seed));
@@ -66,8 +66,7 @@ static std::string nameBug(const ::testing::TestParamInfo<PlantedBug> &info) {
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, PlantedBugs,
-    ::testing::ValuesIn(std::vector<PlantedBug>(getPlantedBugs().begin(),
-                                                getPlantedBugs().end())),
-    nameBug);
+INSTANTIATE_TEST_SUITE_P(All, PlantedBugs,
+                         ::testing::ValuesIn(std::vector<PlantedBug>(
+                             getPlantedBugs().begin(), getPlantedBugs().end())),
+                         nameBug);

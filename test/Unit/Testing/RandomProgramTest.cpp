@@ -7,9 +7,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tdsl/Testing/RandomProgram.h"
 #include "tdsl/Testing/ProgramCheck.h"
 #include "tdsl/Testing/ProgramRun.h"
-#include "tdsl/Testing/RandomProgram.h"
 
 #include "gtest/gtest.h"
 

@@ -4,9 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tdsl/Testing/Reducer.h"
 #include "tdsl/Testing/ProgramCheck.h"
 #include "tdsl/Testing/RandomProgram.h"
-#include "tdsl/Testing/Reducer.h"
 
 #include "gtest/gtest.h"
 
@@ -36,7 +36,8 @@ export fn e(x: f32[A, B], y: i32[A]) -> (r0: f32[A, B], r1: i32[A]) {
   ProgramChecker checker;
   auto fails = [&](const std::string &candidate) {
     CheckReport report = checker.check(candidate, options);
-    return !report.failures.empty() && report.failures.front().check == "fusion";
+    return !report.failures.empty() &&
+           report.failures.front().check == "fusion";
   };
   ASSERT_TRUE(fails(text));
   std::string small = reduceProgram(text, fails);
@@ -54,8 +55,9 @@ TEST(Reducer, TextsThatAreNoPrograms) {
     std::string small =
         reduceProgram(text, [](const std::string &) { return true; });
     EXPECT_LE(small.size(), text.size());
-    EXPECT_EQ(reduceProgram(text, [&](const std::string &t) { return t == text; }),
-              text);
+    EXPECT_EQ(
+        reduceProgram(text, [&](const std::string &t) { return t == text; }),
+        text);
   }
 }
 
