@@ -46,6 +46,7 @@ private:
   bool removeChunks(size_t depth);
   bool removeResults();
   bool removeItems();
+  bool unwrapBlocks();
   bool simplifyGroups();
   bool simplifyOperators();
   bool lowerNumbers();
@@ -247,6 +248,25 @@ bool Reducer::removeItems() {
   return changed;
 }
 
+/// Puts the statements of a block in the place of the block and its head, and
+/// leaves out an `else`.
+bool Reducer::unwrapBlocks() {
+  bool changed = false;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i].match <= i || at(i) != "{")
+      continue;
+    size_t line = text.rfind('\n', tokens[i].begin);
+    size_t begin = line == std::string::npos ? 0 : line + 1;
+    size_t end = tokens[tokens[i].match].end;
+    std::string inner = text.substr(
+        tokens[i].end, tokens[tokens[i].match].begin - tokens[i].end);
+    changed |=
+        replace(begin, end, StringRef(inner).ltrim('\n')) ||
+        (i && at(i - 1) == "else" && replace(tokens[i - 1].begin, end, ""));
+  }
+  return changed;
+}
+
 /// Puts an item of a bracket in the place of the bracket and of the name before
 /// it.
 bool Reducer::simplifyGroups() {
@@ -367,6 +387,7 @@ std::string Reducer::run() {
     changed = removeChunks(0);
     changed |= removeChunks(1);
     changed |= removeChunks(2);
+    changed |= unwrapBlocks();
     changed |= removeResults();
     changed |= simplifyOperators();
     changed |= simplifyGroups();

@@ -20,25 +20,34 @@
 using namespace tdsl::testing;
 namespace cl = llvm::cl;
 
+static cl::OptionCategory category("Options of tds-random");
 static cl::opt<std::string> file(cl::Positional,
                                  cl::desc("[program.tds: check this one]"));
-static cl::opt<uint64_t> seed("seed", cl::init(1), cl::desc("The first seed"));
+static cl::opt<uint64_t> seed("seed", cl::init(1), cl::desc("The first seed"),
+                              cl::cat(category));
 static cl::opt<unsigned> count("count", cl::init(100),
-                               cl::desc("How many programs"));
+                               cl::desc("How many programs"),
+                               cl::cat(category));
 static cl::opt<bool> print("print",
-                           cl::desc("Print the programs, check nothing"));
+                           cl::desc("Print the programs, check nothing"),
+                           cl::cat(category));
 static cl::opt<std::string>
     checks("checks", cl::init("gradients,folding,fusion,cpu"),
            cl::desc("What to check, of gradients, folding, fusion, cpu, "
-                    "cpu-unfused, ptx (default: the first four)"));
+                    "cpu-unfused, ptx (default: the first four)"),
+           cl::cat(category));
 static cl::opt<bool> coverage("coverage",
-                              cl::desc("Print how many programs have what"));
+                              cl::desc("Print how many programs have what"),
+                              cl::cat(category));
 static cl::opt<std::string>
-    bug("bug", cl::desc("Do what a faulty compiler would, see "
-                        "PlantedBugs.h: fold-off-by-one-ulp, max-tie, …"));
+    bug("bug",
+        cl::desc("Do what a faulty compiler would, see "
+                 "PlantedBugs.h: fold-off-by-one-ulp, max-tie, …"),
+        cl::cat(category));
 static cl::opt<unsigned>
     stopAfter("failures", cl::init(0),
-              cl::desc("Stop after this many failing programs"));
+              cl::desc("Stop after this many failing programs"),
+              cl::cat(category));
 
 static bool parseChecks(CheckOptions &options) {
   options.gradients = options.folding = options.fusion = options.cpu = false;
@@ -88,6 +97,7 @@ static int checkFile(CheckOptions options) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(
       argc, argv,
       "Random TDS programs, checked on every path against the evaluator\n");

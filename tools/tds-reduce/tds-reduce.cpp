@@ -19,18 +19,22 @@
 using namespace tdsl::testing;
 namespace cl = llvm::cl;
 
+static cl::OptionCategory category("Options of tds-reduce");
 static cl::opt<std::string> file(cl::Positional, cl::Required,
                                  cl::desc("program.tds"));
 static cl::list<std::string>
     command(cl::Positional, cl::OneOrMore,
             cl::desc("-- command [arguments; {} is the program's path]"));
 static cl::opt<std::string>
-    match("match", cl::desc("The command must also print this text"));
+    match("match", cl::desc("The command must also print this text"),
+          cl::cat(category));
 static cl::opt<unsigned>
     seconds("seconds", cl::init(60),
-            cl::desc("A run that takes longer does not count (default 60)"));
+            cl::desc("A run that takes longer does not count (default 60)"),
+            cl::cat(category));
 static cl::opt<std::string> output("o", cl::init("-"),
-                                   cl::desc("Where the result goes"));
+                                   cl::desc("Where the result goes"),
+                                   cl::cat(category));
 
 namespace {
 /// Runs the command on texts.
@@ -91,6 +95,7 @@ private:
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(
       argc, argv,
       "Shrinks a TDS program while a command still fails on it: with the exit "
