@@ -6,8 +6,6 @@
 
 #include "tdsl/Artifact/Manifest.h"
 
-#include "mlir/IR/Location.h"
-
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Format.h"
@@ -179,33 +177,4 @@ private:
 
 std::string tdsl::describeKernel(KernelOp kernel) {
   return Describer(kernel).run();
-}
-
-/// The place in a file that a location stands for, or null.
-static FileLineColRange findPlace(Location loc) {
-  if (auto place = dyn_cast<FileLineColRange>(loc))
-    return place;
-  if (auto name = dyn_cast<NameLoc>(loc))
-    return findPlace(name.getChildLoc());
-  if (auto call = dyn_cast<CallSiteLoc>(loc)) {
-    // The outermost call is in the user's program; a standard module is not.
-    if (FileLineColRange place = findPlace(call.getCaller()))
-      return place;
-    return findPlace(call.getCallee());
-  }
-  if (auto fused = dyn_cast<FusedLoc>(loc))
-    for (Location part : fused.getLocations())
-      if (FileLineColRange place = findPlace(part))
-        return place;
-  return {};
-}
-
-std::string tdsl::describeLocation(Location loc) {
-  FileLineColRange place = findPlace(loc);
-  if (!place)
-    return "";
-  return (place.getFilename().getValue() + ":" +
-          llvm::Twine(place.getStartLine()) + ":" +
-          llvm::Twine(place.getStartColumn()))
-      .str();
 }

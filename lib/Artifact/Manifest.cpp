@@ -351,6 +351,7 @@ private:
       os.attribute("arena_bytes", arena);
       os.attribute("scratch_bytes", static_cast<int64_t>(entry.getScratch()));
       os.attribute("peak_bytes", fixedBytes + input + result + arena);
+      writePeak(os, entry);
       writeFlags(os, entry);
       os.attributeBegin("commands");
       os.rawValue([&](llvm::raw_ostream &raw) {
@@ -370,6 +371,31 @@ private:
   std::string toSource(StringRef place) {
     place.consume_front(options.sourceFolder);
     return toUTF8(place);
+  }
+
+  void writePeak(json::OStream &os, EntryOp entry) {
+    auto peak = entry->getAttrOfType<DictionaryAttr>(attr::kPeak);
+    if (!peak)
+      return;
+    os.attributeObject("peak", [&] {
+      os.attribute("command", peak.getAs<IntegerAttr>("command").getInt());
+      os.attribute("live_arena_bytes",
+                   peak.getAs<IntegerAttr>("live").getInt());
+      os.attributeArray("largest", [&] {
+        for (auto tensor :
+             peak.getAs<ArrayAttr>("largest").getAsRange<DictionaryAttr>())
+          os.object([&] {
+            os.attribute("role", toUTF8(tensor.getAs<StringAttr>("role")));
+            if (auto name = tensor.getAs<StringAttr>("name"))
+              os.attribute("name", toUTF8(name));
+            os.attribute("bytes", tensor.getAs<IntegerAttr>("bytes").getInt());
+            if (auto type = tensor.getAs<TypeAttr>("type"))
+              writeType(os, type.getValue());
+            if (auto source = tensor.getAs<StringAttr>("source"))
+              os.attribute("source", toSource(source));
+          });
+      });
+    });
   }
 
   void writeFlags(json::OStream &os, EntryOp entry) {

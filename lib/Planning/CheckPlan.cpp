@@ -31,6 +31,8 @@ struct Content {
   std::optional<uint8_t> byte;
   /// Where the range begins in the value.
   int64_t begin = 0;
+  /// The command that wrote it, or null.
+  Operation *writer = nullptr;
 };
 
 class Memory {
@@ -60,6 +62,16 @@ public:
     Content content = it->second.content;
     content.begin += buffer.getOffset() - it->first;
     return content;
+  }
+
+  /// The command that last wrote a byte of the buffer which is not `value`'s.
+  Operation *findOtherWriter(BufferAttr buffer, Value value) {
+    for (auto &[begin, range] :
+         spaces[{static_cast<int>(buffer.getSpace()), buffer.getIndex()}])
+      if (begin < buffer.getEnd() && range.end > buffer.getOffset() &&
+          range.content.value != value && range.content.writer)
+        return range.content.writer;
+    return nullptr;
   }
 
 private:
@@ -102,7 +114,7 @@ public:
               .Case([&](FillOp fill) {
                 memory.write(
                     fill.getTo(),
-                    {Value(), static_cast<uint8_t>(fill.getByte()), 0});
+                    {Value(), static_cast<uint8_t>(fill.getByte()), 0, fill});
                 return success();
               })
               .Default([](Operation *) { return success(); });
@@ -132,14 +144,14 @@ private:
     for (BlockArgument argument : entry.getArguments()) {
       if (auto variable = entry.getArgAttrOfType<FlatSymbolRefAttr>(
               argument.getArgNumber(), tds::attr::kVariable)) {
-        memory.write(placeOf[variable.getAttr()], {argument, std::nullopt, 0});
+        write(placeOf[variable.getAttr()], {argument, std::nullopt, 0});
         oldValue[variable.getAttr()] = argument;
         continue;
       }
-      memory.write(BufferAttr::get(plan.getContext(), Space::Input, 0,
-                                   (*input).getOffset(),
-                                   getTensorBytes(argument.getType())),
-                   {argument, std::nullopt, 0});
+      write(BufferAttr::get(plan.getContext(), Space::Input, 0,
+                            (*input).getOffset(),
+                            getTensorBytes(argument.getType())),
+            {argument, std::nullopt, 0});
       ++input;
     }
     int64_t index = 0;
@@ -200,10 +212,14 @@ private:
         function->getAttrOfType<DenseI64ArrayAttr>(attr::kInPlace).asArrayRef();
     for (auto [i, buffer] :
          llvm::enumerate(launch.getInputs().getAsRange<BufferAttr>()))
-      if (!holds(buffer, getViewedValue(kernel.getInputs()[i])))
+      if (Value value = getViewedValue(kernel.getInputs()[i]);
+          !holds(buffer, value)) {
+        if (failed(checkNotOverwritten(buffer, value, launch)))
+          return failure();
         return launch.emitOpError("reads ")
                << buffer << " as input " << i
                << ", which does not hold the value that the kernel is given";
+      }
     for (auto [i, output] :
          llvm::enumerate(launch.getOutputs().getAsRange<BufferAttr>()))
       if (inPlace[i] >= 0 && !mayShareBuffer(kernel, i, inPlace[i]))
@@ -211,7 +227,7 @@ private:
                << i << " over input " << inPlace[i] << ", which it still reads";
     for (auto [i, output] :
          llvm::enumerate(launch.getOutputs().getAsRange<BufferAttr>()))
-      memory.write(output, {kernel.getOutputs()[i], std::nullopt, 0});
+      write(output, {kernel.getOutputs()[i], std::nullopt, 0, launch});
     return success();
   }
 
@@ -220,9 +236,33 @@ private:
     if (!content && copy.getFrom().getBytes() != 0)
       return copy.emitOpError("reads ")
              << copy.getFrom() << ", which does not hold one value";
-    if (content)
-      memory.write(copy.getTo(), *content);
+    if (content) {
+      content->writer = copy;
+      write(copy.getTo(), *content);
+    }
     return success();
+  }
+
+  void write(BufferAttr buffer, const Content &content) {
+    memory.write(buffer, content);
+    if (content.value && content.begin == 0)
+      placesOf[content.value].insert(buffer);
+  }
+
+  /// Fails after an error at the command that wrote over `value`, where that
+  /// has been in the buffer before and `reader` still needs it.
+  LogicalResult checkNotOverwritten(BufferAttr buffer, Value value,
+                                    Operation *reader) {
+    auto places = placesOf.find(value);
+    if (places == placesOf.end() || !places->second.contains(buffer))
+      return success();
+    Operation *writer = memory.findOtherWriter(buffer, value);
+    if (!writer)
+      return success();
+    InFlightDiagnostic error = writer->emitOpError("writes over ")
+                               << buffer << ", which holds a live value";
+    error.attachNote(reader->getLoc()) << "it is needed here";
+    return error;
   }
 
   LogicalResult checkEnd() {
@@ -242,9 +282,12 @@ private:
                                 getTensorBytes(operand.getType()));
         ++result;
       }
-      if (!holds(place, value))
+      if (!holds(place, value)) {
+        if (failed(checkNotOverwritten(place, value, plan)))
+          return failure();
         return plan.emitOpError("ends without the value of result ")
                << i << " of the entry in " << place;
+      }
     }
     for (auto &[name, value] : oldValue)
       if (!holds(placeOf[name], value))
@@ -260,6 +303,8 @@ private:
   SmallVector<bool> launched;
   llvm::DenseMap<StringAttr, BufferAttr> placeOf;
   llvm::DenseMap<StringAttr, Value> oldValue;
+  /// Where each value has been from its first byte on.
+  llvm::DenseMap<Value, llvm::SmallDenseSet<Attribute, 4>> placesOf;
 };
 
 } // namespace

@@ -7,10 +7,13 @@
 #include "EntryPlanner.h"
 #include "OutlineKernels.h"
 
+#include "tdsl/Planning/MemoryProfile.h"
 #include "tdsl/Planning/Passes.h"
 #include "tdsl/Planning/Planner.h"
 
 #include "mlir/IR/Builders.h"
+
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace tdsl;
@@ -45,6 +48,7 @@ struct PlanPass : public tdsl::impl::PlanPassBase<PlanPass> {
     writeConstants(module, layout);
     for (auto [entry, plan] : llvm::zip(entries, plans)) {
       EntryOp written = writeEntry(entry, plan, outliner);
+      recordPeak(written);
       if (check && failed(checkPlan(entry, written)))
         return signalPassFailure();
     }
@@ -124,7 +128,7 @@ struct PlanPass : public tdsl::impl::PlanPassBase<PlanPass> {
       SmallVector<Attribute> inputs(launch.inputs.begin(), launch.inputs.end()),
           outputs(launch.outputs.begin(), launch.outputs.end());
       LaunchOp::create(
-          builder, launch.kernel.getLoc(), FlatSymbolRefAttr::get(kernel),
+          builder, getLocation(launch.kernel), FlatSymbolRefAttr::get(kernel),
           builder.getArrayAttr(inputs), builder.getArrayAttr(outputs),
           builder.getI64IntegerAttr(launch.origin));
       ++numLaunches;
@@ -135,6 +139,25 @@ struct PlanPass : public tdsl::impl::PlanPassBase<PlanPass> {
     for (const EntryPlan::Fill &fill : plan.fills)
       FillOp::create(builder, entry.getLoc(), fill.to, fill.byte);
     return written;
+  }
+
+  /// The places of everything that a kernel computes: equal kernels of several
+  /// places are one function, so the launch keeps its own.
+  static Location getLocation(tds::KernelOp kernel) {
+    llvm::SetVector<Location> parts;
+    if (auto fused = dyn_cast<FusedLoc>(kernel.getLoc()))
+      parts.insert_range(fused.getLocations());
+    else
+      parts.insert(kernel.getLoc());
+    kernel.getBody().walk([&](Operation *op) {
+      // What a body is made of may come from elsewhere than its operation.
+      if (!isa<tds::YieldOp>(op))
+        parts.insert(op->getLoc());
+    });
+    SmallVector<Location> outputs;
+    for (Value yielded : kernel.getBlock()->getTerminator()->getOperands())
+      outputs.push_back(yielded.getLoc());
+    return getLaunchLoc(kernel.getContext(), parts.getArrayRef(), outputs);
   }
 
   void writeSlots(OpBuilder &builder, func::FuncOp entry,

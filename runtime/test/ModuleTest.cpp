@@ -204,6 +204,10 @@ TEST(Module, TakesTheBestCodeOfABundle) {
   EXPECT_EQ(net.entries().size(), 5u);
   std::string words = tds::describeArtifact(path);
   EXPECT_NE(words.find("target 3 of 3"), std::string::npos) << words;
+  EXPECT_NE(words.find("largest 16 bytes: param w, f32[4] (toy.tds:1:1)\n"
+                       "    largest 8 bytes: value\n"),
+            std::string::npos)
+      << words;
 }
 
 TEST(Module, RefusesAnotherProcessor) {

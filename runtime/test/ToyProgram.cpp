@@ -61,6 +61,17 @@ json entry(const char *name, const char *kind, json inputs, json results,
           {"scratch_bytes", scratchBytes},
           {"peak_bytes",
            slabBytes + constBytes + inputBytes + resultBytes + arenaBytes},
+          {"peak",
+           {{"command", 0},
+            {"live_arena_bytes", arenaBytes},
+            {"largest",
+             {{{"role", "param"},
+               {"name", "w"},
+               {"bytes", 16},
+               {"type", "f32"},
+               {"shape", {4}},
+               {"source", "toy.tds:1:1"}},
+              {{"role", "value"}, {"bytes", 8}}}}}},
           {"commands", commands}};
 }
 

@@ -9,6 +9,7 @@
 #ifndef TDSL_ARTIFACT_MANIFEST_H
 #define TDSL_ARTIFACT_MANIFEST_H
 
+#include "tdsl/Dialect/TDS/SourceLocation.h"
 #include "tdsl/Dialect/TDS/TDSOps.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -55,10 +56,6 @@ mlir::FailureOr<std::string> buildManifest(mlir::ModuleOp plan,
 /// A short readable expression for what a kernel computes, e.g. "max(a @ b + c,
 /// 0)"; inputs are letters.
 std::string describeKernel(tds::KernelOp kernel);
-
-/// `file:line:column` of a location, the place in the user's program for code
-/// that was inlined; empty where nothing is known.
-std::string describeLocation(mlir::Location loc);
 
 } // namespace tdsl
 

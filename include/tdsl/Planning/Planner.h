@@ -24,7 +24,8 @@ bool mayShareBuffer(tds::KernelOp kernel, unsigned output, unsigned input);
 /// it with `entry`, the function that was planned: every launch must find in
 /// each input exactly the value that the kernel was given, and at the end every
 /// result and variable must hold its value. Fails after an error at the command
-/// that is wrong. Independent of how the plan was made.
+/// that is wrong: the one that writes over bytes which are still needed, or the
+/// one that reads what was never there. Independent of how the plan was made.
 llvm::LogicalResult checkPlan(mlir::func::FuncOp entry, plan::EntryOp plan);
 
 } // namespace tdsl

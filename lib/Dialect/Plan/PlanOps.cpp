@@ -93,6 +93,21 @@ void PlanDialect::initialize() {
       >();
 }
 
+Location plan::getLaunchLoc(MLIRContext *context, ArrayRef<Location> parts,
+                            ArrayRef<Location> outputs) {
+  SmallVector<Attribute> marks(outputs.begin(), outputs.end());
+  return FusedLoc::get(parts, ArrayAttr::get(context, marks), context);
+}
+
+Location plan::getOutputLoc(LaunchOp launch, unsigned output) {
+  if (auto fused = dyn_cast<FusedLoc>(launch.getLoc()))
+    if (auto outputs = dyn_cast_or_null<ArrayAttr>(fused.getMetadata()))
+      if (output < outputs.size())
+        if (auto loc = dyn_cast<LocationAttr>(outputs[output]))
+          return loc;
+  return launch.getLoc();
+}
+
 int64_t plan::getTensorBytes(Type tensor) {
   auto type = cast<RankedTensorType>(tensor);
   return type.getNumElements() * tds::getElementBytes(type.getElementType());
@@ -109,6 +124,24 @@ LogicalResult PlanDialect::verifyOperationAttribute(Operation *op,
   }
   if (name == attr::kFlags)
     return success();
+  if (name == attr::kPeak) {
+    if (!isa<EntryOp>(op))
+      return op->emitOpError()
+             << "attribute '" << name << "' belongs on a plan.entry";
+    auto peak = dyn_cast<DictionaryAttr>(attribute.getValue());
+    if (!peak || !peak.getAs<IntegerAttr>("command") ||
+        !peak.getAs<IntegerAttr>("live") || !peak.getAs<ArrayAttr>("largest"))
+      return op->emitOpError()
+             << "attribute '" << name << "' needs command, live and largest";
+    for (Attribute tensor : peak.getAs<ArrayAttr>("largest")) {
+      auto fields = dyn_cast<DictionaryAttr>(tensor);
+      if (!fields || !fields.getAs<IntegerAttr>("bytes") ||
+          !fields.getAs<StringAttr>("role"))
+        return op->emitOpError() << "attribute '" << name
+                                 << "' has a tensor without bytes and role";
+    }
+    return success();
+  }
   if (name != attr::kInPlace && name != attr::kDisjoint)
     return op->emitOpError() << "unknown attribute '" << name << "'";
   auto function = dyn_cast<func::FuncOp>(op);

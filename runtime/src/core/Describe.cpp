@@ -97,6 +97,19 @@ void describeEntry(const Manifest &manifest, const EntryPlan &entry,
   if (manifest.target.kind == TDS_DEVICE_CPU && entry.scratchBytes)
     out += cat(", and ", bytesInWords(entry.scratchBytes), " for each thread");
   out += '\n';
+  for (const PeakTensor &tensor : entry.largestAtPeak) {
+    out += cat("    largest ", bytesInWords(tensor.bytes), ": ",
+               printable(tensor.role));
+    if (!tensor.name.empty())
+      out += ' ' + printable(tensor.name);
+    if (tensor.type)
+      out +=
+          cat(", ", nameOf(*tensor.type),
+              tensor.shape.empty() ? std::string() : shapeText(tensor.shape));
+    if (!tensor.source.empty())
+      out += cat(" (", printable(tensor.source), ')');
+    out += '\n';
+  }
   if (!entry.flags.empty())
     out += cat("    checks  ", plural(entry.flags.size(), "place", "places"),
                " at run time\n");

@@ -510,6 +510,7 @@ private:
       at.get("peak_bytes")
           .bad("is ", entry.peakBytes, ", but its parts add to ", promised);
 
+    parsePeak(at, entry);
     parseInputs(at.get("inputs"), entry);
     parseResults(at, entry);
     JsonCursor commands = at.get("commands");
@@ -517,6 +518,33 @@ private:
     for (size_t i = 0; i < commands.size(); ++i)
       entry.commands.push_back(parseCommand(commands.at(i), entry));
     manifest.entries.push_back(std::move(entry));
+  }
+
+  void parsePeak(const JsonCursor &at, EntryPlan &entry) {
+    if (!at.has("peak") || at.get("peak").raw().is_null())
+      return;
+    JsonCursor peak = at.get("peak");
+    entry.peakCommand = peak.get("command").integer();
+    entry.peakArenaBytes = peak.get("live_arena_bytes").integer(spaceLimit);
+    JsonCursor list = peak.get("largest");
+    constexpr size_t most = 16;
+    if (list.size() > most)
+      list.bad("lists ", list.size(), " tensors, more than ", most);
+    for (size_t i = 0; i < list.size(); ++i) {
+      JsonCursor item = list.at(i);
+      PeakTensor tensor;
+      tensor.role = item.get("role").string();
+      if (item.has("name"))
+        tensor.name = item.get("name").string();
+      if (item.has("source"))
+        tensor.source = item.get("source").string();
+      tensor.bytes = item.get("bytes").integer(entry.peakBytes);
+      if (item.has("type")) {
+        tensor.type = parseType(item.get("type"));
+        tensor.shape = item.get("shape").shape();
+      }
+      entry.largestAtPeak.push_back(std::move(tensor));
+    }
   }
 
   void parseInputs(const JsonCursor &list, EntryPlan &entry) {

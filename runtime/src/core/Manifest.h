@@ -98,6 +98,14 @@ struct Flag {
   std::string text, source;
 };
 
+/// A tensor in memory when an entry uses most; told to people, never used.
+struct PeakTensor {
+  std::string role, name, source; ///< name and source may be empty
+  uint64_t bytes = 0;
+  std::optional<ElementType> type; ///< with `shape`
+  std::vector<int64_t> shape;
+};
+
 struct EntryPlan {
   enum class Kind : uint8_t { Step, Function, Init };
   std::string name;
@@ -108,6 +116,10 @@ struct EntryPlan {
   std::vector<Flag> flags;
   uint64_t inputBytes = 0, resultBytes = 0, arenaBytes = 0, scratchBytes = 0;
   uint64_t peakBytes = 0;
+  // For people, where the compiler says it.
+  uint64_t peakCommand = 0;    ///< the command with the most in the arena
+  uint64_t peakArenaBytes = 0; ///< what lives in the arena there
+  std::vector<PeakTensor> largestAtPeak; ///< largest first; may be empty
   std::vector<Command> commands;
 };
 

@@ -69,3 +69,21 @@ plan.entry @e "step" arena 256 input 256 result 0 scratch 0 {
 
 // expected-error @+1 {{attribute 'plan.in_place' names argument 3 of 1}}
 func.func private @k(%a: tensor<4xf32>) -> tensor<4xf32> attributes {plan.in_place = array<i64: 3>} { return %a : tensor<4xf32> }
+
+// -----
+
+// expected-error @+1 {{'plan.entry' op attribute 'plan.peak' needs command, live and largest}}
+plan.entry @e "step" arena 0 input 0 result 0 scratch 0 attributes {plan.peak = {command = 0 : i64}} {
+}
+
+// -----
+
+// expected-error @+1 {{'plan.entry' op attribute 'plan.peak' has a tensor without bytes and role}}
+plan.entry @e "step" arena 0 input 0 result 0 scratch 0 attributes {plan.peak = {command = 0 : i64, live = 0 : i64, largest = [{role = "value"}]}} {
+}
+
+// -----
+
+// expected-error @+1 {{'builtin.module' op attribute 'plan.peak' belongs on a plan.entry}}
+module attributes {plan.peak = {command = 0 : i64, live = 0 : i64, largest = []}} {
+}

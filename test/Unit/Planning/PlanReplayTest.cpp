@@ -283,6 +283,53 @@ TEST(PlanReplay, CheckerSeesDamage) {
   RecordProperty("harmless", harmless);
 }
 
+// Of a launch whose output is moved onto a value that is read later, the error
+// is at that launch and names the reader.
+TEST(PlanReplay, NamesTheLaunchThatOverwrites) {
+  Context context;
+  auto fused = context.parse(exampleText);
+  ASSERT_TRUE(runFusion(*fused, false));
+  OwningOpRef<ModuleOp> planned = fused->clone();
+  ASSERT_TRUE(runPlan(*planned));
+  SmallVector<LaunchOp> launches;
+  planned->walk([&](LaunchOp launch) { launches.push_back(launch); });
+  // The output of a launch that is read by another than the next.
+  unsigned tried = 0;
+  for (unsigned i = 0; i < launches.size(); ++i)
+    for (unsigned j = i + 2; j < launches.size(); ++j) {
+      auto live = cast<BufferAttr>(launches[i].getOutputs()[0]);
+      auto victim = cast<BufferAttr>(launches[i + 1].getOutputs()[0]);
+      if (!llvm::is_contained(launches[j].getInputs(), live) ||
+          live.getBytes() != victim.getBytes() || live == victim ||
+          live.getSpace() != Space::Arena)
+        continue;
+      OwningOpRef<ModuleOp> damaged = planned->clone();
+      SmallVector<LaunchOp> copies;
+      damaged->walk([&](LaunchOp launch) { copies.push_back(launch); });
+      copies[i + 1].setOutputsAttr(ArrayAttr::get(&context.context, {live}));
+      // Its readers find it there.
+      for (LaunchOp reader : llvm::drop_begin(copies, i + 2)) {
+        SmallVector<Attribute> inputs(reader.getInputs().getValue());
+        llvm::replace(inputs, Attribute(victim), Attribute(live));
+        reader.setInputsAttr(ArrayAttr::get(&context.context, inputs));
+      }
+      std::string message;
+      Operation *place = copies[i + 1];
+      ScopedDiagnosticHandler handler(
+          &context.context, [&](Diagnostic &diagnostic) {
+            message += diagnostic.str();
+            EXPECT_EQ(diagnostic.getLocation(), place->getLoc());
+            return success();
+          });
+      EXPECT_TRUE(failed(checkPlan(fused->lookupSymbol<func::FuncOp>("f"),
+                                   damaged->lookupSymbol<EntryOp>("f"))));
+      EXPECT_NE(message.find("which holds a live value"), std::string::npos)
+          << message;
+      ++tried;
+    }
+  EXPECT_GE(tried, 1u);
+}
+
 TEST(InPlace, Rules) {
   Context context;
   auto module = context.parse(R"(

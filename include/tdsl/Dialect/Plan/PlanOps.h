@@ -40,6 +40,10 @@ inline constexpr llvm::StringLiteral kOffset = "plan.offset";
 /// On a plan.entry: array of {text, source} for the elements of the result
 /// `tds.flags`.
 inline constexpr llvm::StringLiteral kFlags = "plan.flags";
+/// On a plan.entry: what is in memory when it uses most: the number of the
+/// `command`, the `live` bytes of the arena there, and the `largest` tensors,
+/// each {bytes, role, name, type, source}.
+inline constexpr llvm::StringLiteral kPeak = "plan.peak";
 } // namespace attr
 
 /// Every slot, variable and buffer begins at a multiple of this many bytes.
@@ -48,6 +52,15 @@ inline constexpr int64_t kAlignment = 256;
 inline int64_t alignUp(int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
+
+/// Where output `output` of a launch comes from in the program: the launch's
+/// location keeps it behind the parts of its kernel.
+mlir::Location getOutputLoc(LaunchOp launch, unsigned output);
+
+/// The location of a launch whose kernel has these parts and outputs.
+mlir::Location getLaunchLoc(mlir::MLIRContext *context,
+                            llvm::ArrayRef<mlir::Location> parts,
+                            llvm::ArrayRef<mlir::Location> outputs);
 
 /// Bytes of a dense tensor.
 int64_t getTensorBytes(mlir::Type tensor);

@@ -26,7 +26,8 @@ def Plan_Dialect : Dialect {
     - a `plan.slab` for each pair of role and element type, and a `plan.constant` for each tensor of known data,
     - each kernel once, as a private function `@tds_k<N>_<kind>` that holds one `tds.kernel` and returns its results, with the attributes
       `plan.in_place` (for each output the number of the input whose buffer it shares, or -1) and `plan.disjoint` (unit: no two buffers overlap),
-    - a `plan.entry` for each entry point.
+    - a `plan.entry` for each entry point, with the attribute `plan.peak`: what is in memory when it uses most (the number of the `command`, the
+      `live` bytes of the arena there, the `largest` tensors).
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
