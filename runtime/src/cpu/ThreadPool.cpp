@@ -17,8 +17,9 @@ namespace {
 /// that the language's conventions ask for.
 constexpr unsigned kernelSse = 0x1f80;
 constexpr unsigned short kernelX87 = 0x037f;
-/// About as long as the gap between two launches of one step.
-constexpr std::chrono::microseconds spinTime(50);
+/// Longer than the gap between two launches of one step, or from one step to
+/// the next while data come from memory.
+constexpr std::chrono::microseconds spinTime(200);
 } // namespace
 
 FloatModeScope::FloatModeScope() {
@@ -42,7 +43,7 @@ unsigned allowedProcessors() {
 }
 
 ThreadPool::ThreadPool(unsigned threads)
-    : oversubscribed(threads > allowedProcessors()) {
+    : shares(threads), oversubscribed(threads > allowedProcessors()) {
   try {
     for (unsigned worker = 1; worker < threads; ++worker)
       workers.emplace_back([this, worker] { workerLoop(worker); });
@@ -104,18 +105,23 @@ void ThreadPool::workerLoop(unsigned worker) {
 }
 
 void ThreadPool::takeChunks(unsigned worker) {
-  // Guided: the first chunks are large (a kernel may prepare something for
-  // each call), later ones smaller, so that threads end together.
-  int64_t threads = size();
-  int64_t begin = next.load(std::memory_order_relaxed);
-  while (begin < jobWork) {
-    int64_t left = jobWork - begin;
-    int64_t count = std::min(left, std::max(jobGrain, left / (2 * threads)));
-    if (!next.compare_exchange_weak(begin, begin + count,
-                                    std::memory_order_relaxed))
-      continue;
-    job(jobContext, begin, begin + count, worker);
-    begin = next.load(std::memory_order_relaxed);
+  // First the worker's own share, which is the same in every launch of a
+  // kernel: what the last step left in its cache is there again. Then what
+  // others have not begun.
+  for (unsigned i = 0; i < shares.size(); ++i) {
+    Share &share = shares[(worker + i) % shares.size()];
+    int64_t begin = share.next.load(std::memory_order_relaxed);
+    // Guided: the first chunks are large (a kernel may prepare something for
+    // each call), later ones smaller, so that threads end together.
+    while (begin < share.end) {
+      int64_t count = std::min(share.end - begin,
+                               std::max(jobGrain, (share.end - begin) / 2));
+      if (!share.next.compare_exchange_weak(begin, begin + count,
+                                            std::memory_order_relaxed))
+        continue;
+      job(jobContext, begin, begin + count, worker);
+      begin = share.next.load(std::memory_order_relaxed);
+    }
   }
 }
 
@@ -127,9 +133,14 @@ void ThreadPool::parallelFor(int64_t work, Body body, void *context) {
     return body(context, 0, work, 0);
   job = body;
   jobContext = context;
-  jobWork = work;
-  jobGrain = std::max<int64_t>(1, work / (int64_t(size()) * 8));
-  next.store(0, std::memory_order_relaxed);
+  int64_t threads = size(), each = work / threads, more = work % threads;
+  jobGrain = std::max<int64_t>(1, each / 8);
+  int64_t begin = 0;
+  for (int64_t i = 0; i < threads; ++i) {
+    shares[i].next.store(begin, std::memory_order_relaxed);
+    begin += each + (i < more ? 1 : 0);
+    shares[i].end = begin;
+  }
   uint64_t number = jobNumber(state.load(std::memory_order_relaxed)) + 1;
   state.store(number * jobStep | openBit);
   if (sleepers.load() > 0) {

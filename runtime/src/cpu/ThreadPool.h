@@ -70,10 +70,15 @@ private:
 
   Body job = nullptr;
   void *jobContext = nullptr;
-  int64_t jobWork = 0;
   int64_t jobGrain = 1;
+  /// Contiguous parts of the job's work, one a thread. A thread begins with its
+  /// own and then helps with the others'.
+  struct alignas(64) Share {
+    std::atomic<int64_t> next{0};
+    int64_t end = 0;
+  };
+  std::vector<Share> shares;
 
-  alignas(64) std::atomic<int64_t> next{0};
   alignas(64) std::atomic<uint64_t> state{0};
   alignas(64) std::atomic<int> sleepers{0};
   std::atomic<bool> stopping{false};
