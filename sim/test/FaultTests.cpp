@@ -1,10 +1,10 @@
 //===- FaultTests.cpp - planted bugs and their repaired twins ---*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// kernels/faults.cu and asyncfaults.cu hold pairs of kernels. The bad one must
-// be caught with the kind named here at the marked source line, by at least one
-// schedule; the good one must be clean under all of them. A table of bugs, the
-// schedules that caught each, and the message is printed.
+// kernels/faults.cu, asyncfaults.cu and clusterfaults.cu hold pairs of kernels.
+// The bad one must be caught with the kind named here at the marked source
+// line, by at least one schedule; the good one must be clean under all of them.
+// A table of bugs, the schedules that caught each, and the message is printed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -70,6 +70,20 @@ const Bug bugs[] = {
     {"earlyReuse", "shared-race", CUDA_ERROR_LAUNCH_FAILED, 1, "asyncfaults"},
     {"wrongCount", "deadlock", CUDA_ERROR_LAUNCH_FAILED, 1, "asyncfaults"},
     {"earlyArrive", "shared-race", CUDA_ERROR_LAUNCH_FAILED, 1, "asyncfaults"},
+    {"blockBarrierOnly", "shared-race", CUDA_ERROR_LAUNCH_FAILED, 2,
+     "clusterfaults"},
+    {"readBeforeBegin", "uninitialised-shared", CUDA_ERROR_LAUNCH_FAILED, 2,
+     "clusterfaults"},
+    {"blockEnded", "out-of-bounds", CUDA_ERROR_ILLEGAL_ADDRESS, 2,
+     "clusterfaults"},
+    {"barrierNotReady", "uninitialised-shared", CUDA_ERROR_LAUNCH_FAILED, 2,
+     "clusterfaults"},
+    {"multicastTooFew", "uninitialised-shared", CUDA_ERROR_LAUNCH_FAILED, 2,
+     "clusterfaults"},
+    {"neverHandedOver", "deadlock", CUDA_ERROR_LAUNCH_FAILED, 2,
+     "clusterfaults"},
+    {"mappedAsOwn", "out-of-bounds", CUDA_ERROR_ILLEGAL_ADDRESS, 2,
+     "clusterfaults"},
 };
 
 const char *const schedules[] = {"forward,lazy", "reverse,lazy",

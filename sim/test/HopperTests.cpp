@@ -295,7 +295,7 @@ mbarrier.try_wait.parity.shared::cta.b64 q, [%b], 0, 1000;
 @!q bra WAIT;
 mapa.shared::cluster.u32 %r, %s, 0;
 mad.lo.u32 %r, %t, 4, %r;
-ld.shared.u32 %v, [%r+512];
+ld.shared::cluster.u32 %v, [%r+512];
 mul.wide.u32 %g, %t, 4; add.s64 %g, %g, %o;
 st.global.u32 [%g+256], %v;
 ret;
@@ -360,7 +360,7 @@ TEST(Hopper, WhatIsNotAllowedIsSaid) {
           "multiple of 16");
   refused("cp.async.bulk.global.shared::cta.bulk_group [%p+1024], [%s], 16;",
           "behind the end of an allocation");
-  refused("mapa.shared::cluster.u32 %x, %s, 1;", "a cluster has one block");
+  refused("mapa.shared::cluster.u32 %x, %s, 1;", "the cluster has 1 block");
   refused("barrier.cluster.wait;", "without an arrival");
   refused("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, "
           "%f3}, %p, %p, 1, 1, 1, 0, 0;",

@@ -32,6 +32,28 @@ void BlockOrder::touch(Block &b, u64 address, bool releases) {
       place.released[i] = true;
 }
 
+void orderBehind(Block &b, const Block &before) {
+  const CheckFlags &checks = b.launch->checks;
+  if (!checks.globalRace)
+    return;
+  const size_t me = (size_t)(b.linear & 0x1fffff),
+               other = (size_t)(before.linear & 0x1fffff);
+  auto see = [&](size_t i) {
+    if (i == me)
+      return;
+    if (b.seen.size() <= i)
+      b.seen.resize(i + 1);
+    if (!b.seen[i]) {
+      b.seen[i] = true;
+      ++b.seenCount;
+    }
+  };
+  see(other);
+  for (size_t i = 0; i < before.seen.size(); ++i)
+    if (before.seen[i])
+      see(i);
+}
+
 bool isOrdered(const Block &b, u32 other) {
   if (other == ~0u) {
     const u32 *g = b.launch->grid;

@@ -33,6 +33,10 @@ private:
   std::unordered_map<u64, Place> places;
 };
 
+/// What `before` has done so far, and seen, is ordered before what `b` does
+/// from now on. Both run on one host thread.
+void orderBehind(Block &b, const Block &before);
+
 /// Whether what block `other` did is ordered before the present access of
 /// `b`; ~0: whether that holds for all other blocks.
 bool isOrdered(const Block &b, u32 other);

@@ -41,9 +41,9 @@ struct AsyncStamp {
 
 class Clocks {
 public:
-  /// For a block of `warps` warps with `sharedBytes` of shared memory, checked
-  /// in granules of 1 << shift bytes.
-  void reset(Block &block, u32 warps, u32 sharedBytes, u32 shift);
+  /// For a cluster of blocks of `warps` warps, each with `sharedBytes` of
+  /// shared memory, checked in granules of 1 << shift bytes.
+  void reset(Cluster &cluster, u32 warps, u32 sharedBytes, u32 shift);
 
   /// The lanes of `w` are ordered from here on.
   void warpSync(Warp &w);
@@ -59,12 +59,17 @@ public:
   void complete(const AsyncStamp &stamp, View &into);
   void completeFor(const Warp &w, const AsyncStamp &stamp);
 
-  /// Enters an access of `bytes` by a thread, or (`async`) on its behalf.
+  /// Enters an access of `bytes` to the shared memory of `target` by a thread,
+  /// or (`async`) on its behalf.
   /// Faults on a race, on a read of what nothing has written, and on an
   /// asynchronous read that no proxy fence precedes.
+  void access(Warp &w, int lane, const Block &target, u32 address, u32 bytes,
+              bool write, const AsyncStamp *async = nullptr);
   void access(Warp &w, int lane, u32 address, u32 bytes, bool write,
-              const AsyncStamp *async = nullptr);
-  void atomic(Warp &w, int lane, u32 address, u32 bytes);
+              const AsyncStamp *async = nullptr) {
+    access(w, lane, *w.block, address, bytes, write, async);
+  }
+  void atomic(Warp &w, int lane, const Block &target, u32 address, u32 bytes);
 
 private:
   u32 next();
@@ -72,10 +77,15 @@ private:
   [[noreturn]] void race(Warp &w, int lane, u32 address, const char *mine,
                          const char *theirs, u32 agent, u32 lane2,
                          bool async) const;
-  u32 *cell(u32 address) { return &cells[(address >> shift) * stride]; }
+  u32 *cell(const Block &target, u32 address) {
+    return &cells[(target.rank * (size_t)granules + (address >> shift)) *
+                  stride];
+  }
 
-  Block *block = nullptr;
-  u32 warps = 0, agents = 0, shift = 2, stride = 0, tick = 1;
+  Cluster *cluster = nullptr;
+  u32 warps = 0; // of the cluster
+  u32 blockWarps = 0, agents = 0, maskWords = 0, granules = 0;
+  u32 shift = 2, stride = 0, tick = 1;
   std::vector<View> views;
   std::vector<u32> own;
   std::vector<u32> cells;

@@ -183,7 +183,7 @@ void checkSharedAtomic(Warp &w, const u32 *address, u32 bytes) {
   if (w.block->clocks) {
     for (u32 m = w.mask; m; m &= m - 1) {
       int lane = __builtin_ctz(m);
-      w.block->clocks->atomic(w, lane, address[lane], bytes);
+      w.block->clocks->atomic(w, lane, *w.block, address[lane], bytes);
     }
     return;
   }
@@ -252,7 +252,13 @@ void checkGlobalRace(Warp &w, int lane, const Extent &extent, u64 address,
     }
     if (reader >> 22 == stamp && (reader & 0x3fffff) != block) {
       bool many = reader >> 21 & 1;
-      if (!isOrdered(*w.block, many ? ~0u : reader & 0x1fffff))
+      // Of several readers the last is known alone. In a cluster the others may
+      // be its own blocks, which it has met.
+      const u32 last = reader & 0x1fffff;
+      bool ordered = many && launch.clusterBlocks > 1
+                         ? last == block || isOrdered(*w.block, last)
+                         : isOrdered(*w.block, many ? ~0u : last);
+      if (!ordered)
         fail(reader, "write", many ? "read (one of several)" : "read");
     }
     if (writer != me)

@@ -66,12 +66,12 @@ void FunctionDecoder::bulk(const OpInfo &info) {
   };
   switch (form) {
   case BulkForm::Load:
-    address(Space::Shared);
+    address(Space::Cluster);
     address(current->opcode.find(".global") != std::string::npos
                 ? Space::Global
                 : Space::Shared);
     size();
-    address(Space::Shared);
+    address(Space::Cluster);
     break;
   case BulkForm::Store:
     address(Space::Global);
@@ -79,9 +79,9 @@ void FunctionDecoder::bulk(const OpInfo &info) {
     size();
     break;
   case BulkForm::TensorLoad:
-    address(Space::Shared);
+    address(Space::Cluster);
     address(Space::Generic, true);
-    address(Space::Shared);
+    address(Space::Cluster);
     break;
   case BulkForm::TensorStore:
     address(Space::Generic, true);

@@ -264,6 +264,9 @@ void FunctionDecoder::run() {
   code.isEntry = fn.isEntry;
   code.line = fn.line;
   std::copy(fn.reqThreads, fn.reqThreads + 3, code.reqThreads);
+  std::copy(fn.reqCluster, fn.reqCluster + 3, code.reqCluster);
+  code.maxClusterRank = fn.maxClusterRank;
+  code.explicitCluster = fn.explicitCluster;
   code.maxThreads = fn.maxThreads[0] * fn.maxThreads[1] * fn.maxThreads[2];
   auto frameParam = [&](const Var &var) {
     u32 offset = allocate(32 * (u32)alignUp(std::max<u64>(var.bytes, 1), 8));

@@ -92,7 +92,7 @@ private:
   void operandCount(size_t low, size_t high) const;
   void noteAccess(Space space, u32 bytes) {
     if (space == Space::Shared || space == Space::Global ||
-        space == Space::Generic)
+        space == Space::Generic || space == Space::Cluster)
       code.minAccess = std::min(code.minAccess, std::max(1u, bytes));
   }
 

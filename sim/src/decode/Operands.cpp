@@ -59,22 +59,22 @@ u32 FunctionDecoder::special(const std::string &name, Ty type,
       {"%globaltimer_lo", {Special::GlobalTimerLo, 4}},
       {"%globaltimer_hi", {Special::GlobalTimerHi, 4}},
       // A block that was launched without clusters is a cluster of its own.
-      {"%clusterid.x", {Special::CtaidX, 4}},
-      {"%clusterid.y", {Special::CtaidY, 4}},
-      {"%clusterid.z", {Special::CtaidZ, 4}},
-      {"%nclusterid.x", {Special::NctaidX, 4}},
-      {"%nclusterid.y", {Special::NctaidY, 4}},
-      {"%nclusterid.z", {Special::NctaidZ, 4}},
-      {"%cluster_ctaid.x", {Special::Zero, 4}},
-      {"%cluster_ctaid.y", {Special::Zero, 4}},
-      {"%cluster_ctaid.z", {Special::Zero, 4}},
-      {"%cluster_nctaid.x", {Special::One, 4}},
-      {"%cluster_nctaid.y", {Special::One, 4}},
-      {"%cluster_nctaid.z", {Special::One, 4}},
-      {"%cluster_ctarank", {Special::Zero, 4}},
+      {"%clusterid.x", {Special::ClusterIdX, 4}},
+      {"%clusterid.y", {Special::ClusterIdY, 4}},
+      {"%clusterid.z", {Special::ClusterIdZ, 4}},
+      {"%nclusterid.x", {Special::NClusterIdX, 4}},
+      {"%nclusterid.y", {Special::NClusterIdY, 4}},
+      {"%nclusterid.z", {Special::NClusterIdZ, 4}},
+      {"%cluster_ctaid.x", {Special::ClusterCtaidX, 4}},
+      {"%cluster_ctaid.y", {Special::ClusterCtaidY, 4}},
+      {"%cluster_ctaid.z", {Special::ClusterCtaidZ, 4}},
+      {"%cluster_nctaid.x", {Special::ClusterNctaidX, 4}},
+      {"%cluster_nctaid.y", {Special::ClusterNctaidY, 4}},
+      {"%cluster_nctaid.z", {Special::ClusterNctaidZ, 4}},
+      {"%cluster_ctarank", {Special::ClusterCtaRank, 4}},
+      {"%cluster_nctarank", {Special::ClusterNctaRank, 4}},
       {"%envreg1", {Special::WorkspaceHigh, 4}},
       {"%envreg2", {Special::WorkspaceLow, 4}},
-      {"%cluster_nctarank", {Special::One, 4}},
   };
   auto it = table.find(name);
   if (it == table.end())
@@ -197,6 +197,15 @@ u32 FunctionDecoder::src(const Operand &op, Ty type) {
     return immediate(immediateBits(op, type), (u8)laneBytesOf(type));
   }
   case Operand::Special: {
+    if (type == Ty::Pred && op.name == "%is_explicit_cluster") {
+      Op o;
+      o.fn = explicitClusterHandler();
+      o.d = allocate(4);
+      o.line = current->line;
+      o.loc = current->loc;
+      emit(o);
+      return o.d;
+    }
     bool isVolatileRead = false;
     Special which;
     u32 offset = special(op.name, type, isVolatileRead, which);
@@ -273,7 +282,7 @@ void FunctionDecoder::addressOperand(Op &o, const Operand &op,
       fail("an address register must be a 32- or 64-bit integer");
     if (bytes == 4 && info.space != Space::Shared &&
         info.space != Space::Local && info.space != Space::Param &&
-        info.space != Space::Const)
+        info.space != Space::Const && info.space != Space::Cluster)
       fail("an address in ." + std::string(nameOf(info.space)) +
            " memory needs a 64-bit register");
     o.a = registerOffset(base.reg, base.regType);
@@ -288,6 +297,7 @@ void FunctionDecoder::addressOperand(Op &o, const Operand &op,
   const Var &var = *base.var;
   Space space = info.space;
   bool fits = var.space == space ||
+              (space == Space::Cluster && var.space == Space::Shared) ||
               (space == Space::Generic &&
                (var.space == Space::Global || var.space == Space::Const));
   if (!fits)

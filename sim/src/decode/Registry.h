@@ -115,6 +115,8 @@ Handler notPredHandler();
 Handler movePredHandler();
 Handler predImmediateHandler(bool value);
 Handler volatileSpecialHandler();
+/// d = whether the launch has clusters.
+Handler explicitClusterHandler();
 /// d = thread's local frame + imm (+ window if aux)
 Handler localAddressHandler(u32 bytes);
 /// Calls to what the driver provides: vprintf, __assertfail.

@@ -184,9 +184,8 @@ int attribute(const Settings &set, CUdevice_attribute a, bool &known) {
   case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
     return 0;
   case CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH:
-    return 0;
   case CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED:
-    return 0;
+    return hopper;
   default:
     known = false;
     return 0;

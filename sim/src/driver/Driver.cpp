@@ -342,6 +342,13 @@ CUresult Driver::execute(const KernelLaunch &launch) {
     info.blockDim[i] = launch.block[i];
     threads *= launch.block[i];
   }
+  const u32 *cluster =
+      launch.cluster[0] ? launch.cluster : info.entry->reqCluster;
+  if (cluster[0]) {
+    std::copy(cluster, cluster + 3, info.cluster);
+    info.clusterBlocks = cluster[0] * cluster[1] * cluster[2];
+    info.explicitCluster = true;
+  }
   info.threads = (u32)threads;
   info.warps = (u32)((threads + 31) / 32);
   info.dynamicShared = launch.shared;

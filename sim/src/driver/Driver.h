@@ -88,6 +88,7 @@ struct FunctionState {
   struct ModuleState *module = nullptr;
   Code *code = nullptr;
   u32 dynamicLimit = 48 * 1024;
+  bool largeClusters = false; // of more blocks than the portable ones
 };
 
 struct ModuleState {
@@ -123,6 +124,7 @@ struct EventState {
 struct KernelLaunch {
   FunctionState *function = nullptr;
   u32 grid[3], block[3];
+  u32 cluster[3] = {0, 0, 0}; // as the launch asks; zeros: it does not
   u32 shared = 0;
   bool cooperative = false;
   std::vector<u8> params;

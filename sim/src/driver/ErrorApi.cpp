@@ -58,6 +58,7 @@ const ErrorName errorNames[] = {
       "operation not supported on global/shared address space"),
     E(CUDA_ERROR_INVALID_PC, "invalid program counter"),
     E(CUDA_ERROR_LAUNCH_FAILED, "unspecified launch failure"),
+    E(CUDA_ERROR_INVALID_CLUSTER_SIZE, "invalid cluster size"),
     E(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
       "too many blocks in cooperative launch"),
     E(CUDA_ERROR_NOT_PERMITTED, "operation not permitted"),

@@ -343,6 +343,17 @@ TDS_API cuFuncGetAttribute(int *value, CUfunction_attribute a, CUfunction f) {
   case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
     *value = -1;
     return CUDA_SUCCESS;
+  case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
+    *value = c.explicitCluster && !c.reqCluster[0];
+    return CUDA_SUCCESS;
+  case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+  case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+  case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+    *value = (int)c.reqCluster[a - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH];
+    return CUDA_SUCCESS;
+  case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+    *value = s->largeClusters;
+    return CUDA_SUCCESS;
   default:
     if ((int)a < 0 || a >= CU_FUNC_ATTRIBUTE_MAX)
       return CUDA_ERROR_INVALID_VALUE;
@@ -366,6 +377,9 @@ TDS_API cuFuncSetAttribute(CUfunction f, CUfunction_attribute a, int value) {
   case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
     return value >= -1 && value <= 100 ? CUDA_SUCCESS
                                        : CUDA_ERROR_INVALID_VALUE;
+  case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+    s->largeClusters = value != 0;
+    return CUDA_SUCCESS;
   default:
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -426,6 +440,37 @@ TDS_API cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction f,
 
 namespace tds::sim {
 
+/// Whether the kernel may be launched with clusters of `asked` blocks (zeros:
+/// the launch names none). CUDA programming guide, "Thread Block Clusters".
+static CUresult checkCluster(const FunctionState &f, const u32 *asked,
+                             const u32 *grid, u32 deviceSm,
+                             std::string &problem) {
+  const Code &code = *f.code;
+  const u32 *size = asked[0] ? asked : code.reqCluster;
+  if (!size[0]) {
+    if (!code.explicitCluster)
+      return CUDA_SUCCESS;
+    problem = "the kernel's .explicitcluster demands a size of clusters";
+    return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+  }
+  const u64 blocks = (u64)size[0] * size[1] * size[2];
+  const u64 most = code.maxClusterRank ? code.maxClusterRank
+                   : f.largeClusters   ? maxClusterBlocks
+                                       : portableClusterBlocks;
+  if (deviceSm < 90 && blocks > 1)
+    problem = "the device has no clusters";
+  else if (blocks > std::min<u64>(most, maxClusterBlocks))
+    problem = "a cluster of " + std::to_string(blocks) + " blocks, more than " +
+              std::to_string(most);
+  for (int i = 0; i < 3; ++i) {
+    if (asked[0] && code.reqCluster[0] && asked[i] != code.reqCluster[i])
+      problem = "the kernel's .reqnctapercluster demands another cluster";
+    else if (grid[i] % size[i])
+      problem = "the grid is no multiple of the cluster";
+  }
+  return problem.empty() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
+}
+
 CUresult makeLaunch(Entry &entry, CUfunction f, const unsigned grid[3],
                     const unsigned block[3], unsigned shared, void **params,
                     void **extra, KernelLaunch &out) {
@@ -462,6 +507,13 @@ CUresult makeLaunch(Entry &entry, CUfunction f, const unsigned grid[3],
                     " bytes of dynamic shared memory exceed the function's "
                     "limit of " +
                     std::to_string(s->dynamicLimit));
+  std::string problem;
+  CUresult clusters = checkCluster(*s, out.cluster, out.grid,
+                                   entry.driver.settings().sm, problem);
+  if (clusters != CUDA_SUCCESS) {
+    complain(problem);
+    return clusters;
+  }
   out.function = s;
   out.shared = shared;
   out.params.assign(code.paramBytes, 0);
@@ -518,12 +570,15 @@ CUresult submitKernel(Entry &entry, Stream &stream, KernelLaunch launch) {
 static CUresult launchKernel(CUfunction f, const unsigned grid[3],
                              const unsigned block[3], unsigned shared,
                              CUstream handle, void **params, void **extra,
-                             bool cooperative = false) {
+                             bool cooperative = false,
+                             const unsigned *cluster = nullptr) {
   TDS_ENTER(true);
   Stream *stream = streamFromHandle(entry, handle);
   if (!stream)
     return CUDA_ERROR_INVALID_HANDLE;
   KernelLaunch launch;
+  if (cluster)
+    std::copy(cluster, cluster + 3, launch.cluster);
   CUresult r = makeLaunch(entry, f, grid, block, shared, params, extra, launch);
   if (r != CUDA_SUCCESS)
     return r;
@@ -558,6 +613,7 @@ TDS_API cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f,
   if (!config || (config->numAttrs && !config->attrs))
     return CUDA_ERROR_INVALID_VALUE;
   bool cooperative = false;
+  unsigned cluster[3] = {0, 0, 0};
   for (unsigned i = 0; i < config->numAttrs; ++i) {
     const CUlaunchAttribute &a = config->attrs[i];
     switch (a.id) {
@@ -565,14 +621,17 @@ TDS_API cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f,
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
       break;
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
       cooperative = a.value.cooperative != 0;
       break;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-      if (a.value.clusterDim.x * a.value.clusterDim.y * a.value.clusterDim.z !=
-          1)
-        return CUDA_ERROR_NOT_SUPPORTED;
+      cluster[0] = a.value.clusterDim.x;
+      cluster[1] = a.value.clusterDim.y;
+      cluster[2] = a.value.clusterDim.z;
+      if (!cluster[0] || !cluster[1] || !cluster[2])
+        return CUDA_ERROR_INVALID_VALUE;
       break;
     default:
       return CUDA_ERROR_NOT_SUPPORTED;
@@ -583,7 +642,7 @@ TDS_API cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f,
   const unsigned block[3] = {config->blockDimX, config->blockDimY,
                              config->blockDimZ};
   return launchKernel(f, grid, block, config->sharedMemBytes, config->hStream,
-                      params, extra, cooperative);
+                      params, extra, cooperative, cluster);
 }
 TDS_API cuLaunchHostFunc(CUstream handle, CUhostFn fn, void *data) {
   TDS_ENTER(true);

@@ -3,6 +3,7 @@
 
 #include "exec/Access.h"
 #include "driver/DeviceMemory.h"
+#include "exec/Cluster.h"
 
 #include <cstdio>
 
@@ -187,11 +188,51 @@ static void resolveShared(Warp &w, const u64 *address, u32 bytes, u32 align,
   TDS_LANES out[i] = shared + a[i];
 }
 
+/// Shared memory of any block of the cluster.
+static void resolveCluster(Warp &w, const u64 *address, u32 bytes, u32 align,
+                           Use use, u8 **out) {
+  u64 mapped = 0;
+  TDS_LANES mapped |= address[i] >> clusterRankShift;
+  if (!mapped) {
+    resolveShared(w, address, bytes, align, use, out);
+    return;
+  }
+  // A cluster of one block is checked by the block's own shadow.
+  const bool single = w.block->cluster->blocks.size() == 1;
+  u64 own[32];
+  for (int i = 0; i < 32; ++i) {
+    out[i] = nullptr;
+    if (!(w.mask >> i & 1))
+      continue;
+    ClusterPlace place =
+        clusterPlace(w, i, address[i], bytes, align, verbOf(use));
+    out[i] = place.pointer();
+    own[i] = place.at;
+    if (single || !w.block->clocks)
+      continue;
+    if (use == Use::Atomic)
+      w.block->clocks->atomic(w, i, *place.block, place.at, bytes);
+    else
+      w.block->clocks->access(w, i, *place.block, place.at, bytes,
+                              use == Use::Write);
+  }
+  if (!single)
+    return;
+  u64 first = own[__builtin_ctz(w.mask)];
+  for (int i = 0; i < 32; ++i)
+    if (!(w.mask >> i & 1))
+      own[i] = first;
+  resolveShared(w, own, bytes, align, use, out);
+}
+
 void resolve(Warp &w, Space space, const u64 *address, u32 bytes, u32 align,
              Use use, u8 **out) {
   switch (space) {
   case Space::Shared:
     resolveShared(w, address, bytes, align, use, out);
+    return;
+  case Space::Cluster:
+    resolveCluster(w, address, bytes, align, use, out);
     return;
   case Space::Local:
     for (int i = 0; i < 32; ++i) {
@@ -242,7 +283,7 @@ void resolve(Warp &w, Space space, const u64 *address, u32 bytes, u32 align,
         resolve(w, Space::Global, address, bytes, align, use, out);
         return;
       }
-      Space inner = window == sharedWindow  ? Space::Shared
+      Space inner = window == sharedWindow  ? Space::Cluster
                     : window == localWindow ? Space::Local
                     : window == paramWindow ? Space::Param
                                             : Space::None;

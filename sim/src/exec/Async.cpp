@@ -125,4 +125,11 @@ const AsyncTask *AsyncState::unfinished() const {
   return nullptr;
 }
 
+const AsyncTask *AsyncState::unfinishedFrom(const Block &block) const {
+  for (const AsyncTask &task : pending)
+    if (task.readsShared && task.warp->block == &block)
+      return &task;
+  return nullptr;
+}
+
 } // namespace tds::sim

@@ -24,8 +24,9 @@ struct AsyncTask {
   const Op *op = nullptr;
   const Code *code = nullptr;
   int lane = 0;
-  u32 barrier = noBarrier; // shared address of the mbarrier it reports to
-  s64 bytes = 0;           // that it reports
+  u32 barrier = noBarrier;  // shared address of the mbarrier it reports to
+  bool readsShared = false; // of the issuing warp's block
+  s64 bytes = 0;            // that it reports
   AsyncStamp stamp;
   std::function<void(AsyncTask &)> run;
   bool done = false;
@@ -34,7 +35,8 @@ struct AsyncTask {
 class AsyncState {
 public:
   void reset();
-  /// Queues a task that reports to an mbarrier; runs it now if it is due.
+  /// Queues a task that reports to an mbarrier of `block`, whose queue this
+  /// is; runs it now if it is due.
   void submit(Block &block, AsyncTask task);
   /// Queues a task of the issuing thread's open bulk group.
   void submitToGroup(Block &block, AsyncTask task);
@@ -54,6 +56,8 @@ public:
   bool flush(Block &block);
   /// A task of the block that nobody has waited for, or null.
   const AsyncTask *unfinished() const;
+  /// One that still has to read the shared memory of `block`, or null.
+  const AsyncTask *unfinishedFrom(const Block &block) const;
 
   /// Views of an mbarrier: of the open phase and of the complete ones.
   struct PhaseViews {

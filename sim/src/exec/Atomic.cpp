@@ -92,7 +92,8 @@ template <Do K, class T> inline T apply(T old, T b) {
 /// release; after it, what others had released there has been seen.
 void enterOrder(Warp &w, Space space, const u64 *address, bool releases) {
   BlockOrder *order = w.block->launch->order;
-  if (!order || !w.block->launch->checks.globalRace || space == Space::Shared)
+  if (!order || !w.block->launch->checks.globalRace || space == Space::Shared ||
+      space == Space::Cluster)
     return;
   u64 last = ~0ull;
   for (u32 m = w.mask; m; m &= m - 1) {
@@ -166,7 +167,7 @@ struct Operation {
   const char *name; // with type
   Ty type;
   u16 ptx, sm;
-  Handler global, shared, generic;
+  Handler global, shared, generic, cluster;
 };
 
 void addSpellings(Registry &r, const Operation &op, bool isCas, bool redToo) {
@@ -178,7 +179,8 @@ void addSpellings(Registry &r, const Operation &op, bool isCas, bool redToo) {
   const SpaceName spaces[] = {{"", Space::Generic, op.generic},
                               {".global", Space::Global, op.global},
                               {".shared", Space::Shared, op.shared},
-                              {".shared::cta", Space::Shared, op.shared}};
+                              {".shared::cta", Space::Shared, op.shared},
+                              {".shared::cluster", Space::Cluster, op.cluster}};
   const char *semantics[] = {"", ".relaxed", ".acquire", ".release",
                              ".acq_rel"};
   const char *scopes[] = {"", ".cta", ".cluster", ".gpu", ".sys"};
@@ -195,6 +197,10 @@ void addSpellings(Registry &r, const Operation &op, bool isCas, bool redToo) {
         info.nSrc = isCas ? 2 : 1;
         info.minPtx = std::max<u16>(op.ptx, *sem || *scope ? 60 : 0);
         info.minSm = op.sm;
+        if (s.space == Space::Cluster) {
+          info.minPtx = std::max<u16>(info.minPtx, 78);
+          info.minSm = std::max<u16>(info.minSm, 90);
+        }
         std::string semantic = sem;
         info.aux2 = semantic == ".release" || semantic == ".acq_rel";
         std::string middle = std::string(sem) + scope + s.name + ".";
@@ -223,7 +229,8 @@ void family(Registry &r, const char *name, Ty type, u16 ptx, u16 sm,
                sm,
                atomic<Space::Global, K, T>,
                atomic<Space::Shared, K, T>,
-               atomic<Space::Generic, K, T>};
+               atomic<Space::Generic, K, T>,
+               atomic<Space::Cluster, K, T>};
   addSpellings(r, op, false, redToo);
 }
 
@@ -242,7 +249,8 @@ void registerAtomic(Registry &r) {
                  0,
                  atomic<Space::Global, Do::AddF32Ftz, u32>,
                  atomic<Space::Shared, Do::AddF32, u32>,
-                 atomic<Space::Generic, Do::AddF32Ftz, u32>};
+                 atomic<Space::Generic, Do::AddF32Ftz, u32>,
+                 atomic<Space::Cluster, Do::AddF32, u32>};
     addSpellings(r, op, false, true);
   }
   family<Do::AddF64, u64>(r, "add.f64", Ty::F64, 50, 60);
@@ -271,17 +279,20 @@ void registerAtomic(Registry &r) {
   addSpellings(r,
                {"cas.b16", Ty::B16, 63, 70, compareAndSwap<Space::Global, u16>,
                 compareAndSwap<Space::Shared, u16>,
-                compareAndSwap<Space::Generic, u16>},
+                compareAndSwap<Space::Generic, u16>,
+                compareAndSwap<Space::Cluster, u16>},
                true, false);
   addSpellings(r,
                {"cas.b32", Ty::B32, 0, 0, compareAndSwap<Space::Global, u32>,
                 compareAndSwap<Space::Shared, u32>,
-                compareAndSwap<Space::Generic, u32>},
+                compareAndSwap<Space::Generic, u32>,
+                compareAndSwap<Space::Cluster, u32>},
                true, false);
   addSpellings(r,
                {"cas.b64", Ty::B64, 0, 0, compareAndSwap<Space::Global, u64>,
                 compareAndSwap<Space::Shared, u64>,
-                compareAndSwap<Space::Generic, u64>},
+                compareAndSwap<Space::Generic, u64>,
+                compareAndSwap<Space::Cluster, u64>},
                true, false);
 }
 

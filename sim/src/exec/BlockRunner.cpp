@@ -10,7 +10,8 @@
 
 namespace tds::sim {
 
-BlockRunner::BlockRunner(const LaunchInfo &launch, std::atomic<u64> &work)
+BlockRunner::BlockRunner(const LaunchInfo &launch, std::atomic<u64> &work,
+                         Clocks *clocks)
     : launch(launch), work(work) {
   u32 warps = launch.warps;
   const Code &entry = *launch.entry;
@@ -18,12 +19,9 @@ BlockRunner::BlockRunner(const LaunchInfo &launch, std::atomic<u64> &work)
   block.sharedBytes = launch.sharedBytes;
   sharedStorage.resize(launch.sharedBytes + 2048);
   block.shared = (u8 *)(((u64)sharedStorage.data() + 1023) & ~1023ull);
-  if (launch.checks.init || launch.checks.sharedRace) {
-    if (entry.usesAsync)
-      block.clocks = &clocks;
-    else
-      block.shadow = &shadow;
-  }
+  block.clocks = clocks;
+  if (!clocks && (launch.checks.init || launch.checks.sharedRace))
+    block.shadow = &shadow;
   block.async = &async;
   frameBytes = (entry.frameBytes + 63) & ~63u;
   regStorage.reset(new u8[(size_t)frameBytes * warps + 64]);
@@ -49,16 +47,15 @@ static u8 *laneRegs(Warp &w, int lane) {
   return w.calls ? w.calls->current[lane]->regs : w.regs;
 }
 
-void BlockRunner::start(u64 linear) {
+void BlockRunner::start(const u32 index[3]) {
   const LaunchInfo &l = launch;
-  block.linear = linear;
-  block.index[0] = (u32)(linear % l.grid[0]);
-  block.index[1] = (u32)(linear / l.grid[0] % l.grid[1]);
-  block.index[2] = (u32)(linear / l.grid[0] / l.grid[1]);
+  std::copy(index, index + 3, block.index);
+  block.linear = index[0] + l.grid[0] * (index[1] + (u64)l.grid[1] * index[2]);
+  block.ended = false;
   for (NamedBarrier &b : block.barriers)
     b = NamedBarrier();
   block.tick = block.blockSync = 1;
-  block.rng = l.schedule.seed * 0x9e3779b97f4a7c15ull + linear * 2 + 1;
+  block.rng = l.schedule.seed * 0x9e3779b97f4a7c15ull + block.linear * 2 + 1;
   block.steps = 0;
   block.fenced = false;
   block.seen.clear();
@@ -66,19 +63,17 @@ void BlockRunner::start(u64 linear) {
   memset(block.shared, 0xc7, block.sharedBytes);
   if (block.shadow)
     shadow.reset(block.sharedBytes, l.granuleShift);
-  if (block.clocks)
-    clocks.reset(block, l.warps, block.sharedBytes, l.granuleShift);
   async.reset();
-  block.clusterPhase = 0;
-  block.clusterView.reset();
   block.events = lastEvents = phaseRounds = 0;
   idleRounds = 0;
+  stuck = false;
   for (u32 i = 0; i < l.warps; ++i) {
     Warp &w = block.warps[i];
     u32 left = l.threads - i * 32;
     w.alive = left >= 32 ? ~0u : (1u << left) - 1;
     w.active = w.alive;
     w.mask = 0;
+    w.agent = block.rank * l.warps + i;
     w.blocked = w.warpWait = w.collectiveWait = 0;
     w.clusterArrived = w.clusterWait = w.clusterPhase = 0;
     w.mma.reset();
@@ -129,6 +124,7 @@ bool BlockRunner::completeBarrier(NamedBarrier &b, u32 id) {
           f.op = w.barrierOp;
           f.warp = (int)w.id;
         }
+      f.block = &block;
       throw f;
     }
   } else {
@@ -164,7 +160,7 @@ bool BlockRunner::completeBarrier(NamedBarrier &b, u32 id) {
     for (Warp &w : block.warps)
       if (b.waiting[w.id])
         waiting.push_back(&w);
-    clocks.meet(waiting, b.released ? *b.released : none);
+    block.clocks->meet(waiting, b.released ? *b.released : none);
     for (Warp *w : waiting)
       w->touched = false;
   } else {
@@ -178,16 +174,13 @@ bool BlockRunner::completeBarrier(NamedBarrier &b, u32 id) {
 }
 
 bool BlockRunner::completeBarriers() {
-  bool any = completeCluster(block);
+  bool any = completeCluster(*block.cluster);
   for (u32 id = 0; id < 16; ++id)
     any |= completeBarrier(block.barriers[id], id);
   return any;
 }
 
-void BlockRunner::deadlock() {
-  Fault f;
-  f.kind = FaultKind::Deadlock;
-  f.what = "no warp of the block can go on:";
+void BlockRunner::describeWaits(Fault &f) {
   for (Warp &w : block.warps) {
     if (!w.alive)
       continue;
@@ -195,8 +188,12 @@ void BlockRunner::deadlock() {
       f.code = w.code;
       f.op = w.op;
       f.warp = (int)w.id;
+      f.block = &block;
     }
-    f.what += "\n    warp " + std::to_string(w.id) + ": ";
+    f.what += "\n    ";
+    if (launch.clusterBlocks > 1)
+      f.what += "block rank " + std::to_string(block.rank) + ", ";
+    f.what += "warp " + std::to_string(w.id) + ": ";
     for (u32 id = 0; id < 16; ++id)
       if (block.barriers[id].waiting[w.id])
         f.what += std::to_string(popcount(block.barriers[id].waiting[w.id])) +
@@ -229,12 +226,23 @@ void BlockRunner::deadlock() {
                 " threads spin near PTX line " +
                 std::to_string(w.op ? w.op->line : 0);
   }
+}
+
+void BlockRunner::deadlock() {
+  Fault f;
+  f.kind = FaultKind::Deadlock;
+  f.what = "no warp of the block can go on:";
+  describeWaits(f);
   throw f;
 }
 
 /// Copies must be waited for while the block still has its memory.
 void BlockRunner::finish() {
   const AsyncTask *task = async.unfinished();
+  // Copies out of this block's memory into another block's.
+  for (Block *other : block.cluster->blocks)
+    if (!task && other != &block)
+      task = other->async->unfinishedFrom(block);
   if (!task)
     return;
   Fault f;
@@ -245,12 +253,15 @@ void BlockRunner::finish() {
   f.op = task->op;
   f.warp = (int)task->warp->id;
   f.lane = task->lane;
+  f.block = task->warp->block;
   throw f;
 }
 
 bool BlockRunner::resume(u64 budget) {
   const Schedule &schedule = launch.schedule;
   const u64 limit = block.steps + budget;
+  bool everWorked = false;
+  stuck = false;
   for (;;) {
     if (schedule.order == Schedule::Random)
       for (u32 i = (u32)order.size(); i > 1; --i)
@@ -277,7 +288,7 @@ bool BlockRunner::resume(u64 budget) {
       phasesOnly &= w.waitsForPhase;
       // A loop that only looks again and again is short.
       if (stop != Stop::Yield || block.steps - before > 64) {
-        worked = true;
+        worked = everWorked = true;
         work.fetch_add(1, std::memory_order_relaxed);
       }
       if (stop == Stop::Done) {
@@ -306,15 +317,25 @@ bool BlockRunner::resume(u64 budget) {
       bool any = false;
       for (Warp &w : block.warps)
         any |= (w.alive & ~w.blocked) != 0;
+      bool waits = false;
+      for (const Warp &w : block.warps)
+        waits |= w.clusterWait != 0;
+      if (!any && waits && launch.clusterBlocks > 1) {
+        stuck = true;
+        spinning = !everWorked;
+        idleRounds = 0;
+        return false;
+      }
       if (!any)
         deadlock();
     }
     // Where every warp that can run waits for an mbarrier, and none of them
-    // has moved for long, none will: only the block itself can move them.
+    // has moved for long, none will: only the block itself, or others of its
+    // cluster, can move them.
     if (ran && !worked && phasesOnly && block.events == lastEvents) {
       if (++phaseRounds == 1000)
         async.flush(block);
-      else if (phaseRounds > 4000)
+      else if (hopeless() && launch.clusterBlocks == 1)
         deadlock();
     } else {
       phaseRounds = 0;
@@ -329,6 +350,7 @@ bool BlockRunner::resume(u64 budget) {
           f.op = w.op;
           f.warp = (int)w.id;
         }
+      f.block = &block;
       f.what = "the block has executed " + std::to_string(block.steps) +
                " warp instructions and still runs; if that is meant, raise "
                "TDS_SIM_MAX_STEPS";

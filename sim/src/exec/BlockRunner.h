@@ -29,18 +29,25 @@ void describe(const LaunchInfo &launch, const Block &block, const Fault &fault,
 /// A block with the memory that it needs; used again for the next block.
 class BlockRunner {
 public:
-  BlockRunner(const LaunchInfo &launch, std::atomic<u64> &work);
+  /// `clocks`: the cluster's race checker, or null where the block has its own
+  /// or none.
+  BlockRunner(const LaunchInfo &launch, std::atomic<u64> &work, Clocks *clocks);
 
-  void start(u64 linear);
+  void start(const u32 index[3]);
   /// Runs for about `budget` steps; true when the block has ended.
   bool resume(u64 budget);
   Block &state() { return block; }
   /// Whether the last resume() ended because every warp only asks again and
   /// again for what has not come.
   bool spins() const { return spinning; }
-  [[noreturn]] void deadlock();
+  /// Whether only another block of the cluster can get this one on.
+  bool hopeless() const { return stuck || phaseRounds > maxPhaseRounds; }
+  /// Adds to `fault` where each warp waits, and the place of the first.
+  void describeWaits(Fault &fault);
 
 private:
+  static constexpr u64 maxPhaseRounds = 4000;
+  [[noreturn]] void deadlock();
   bool completeBarriers();
   void finish();
   bool completeBarrier(NamedBarrier &b, u32 id);
@@ -49,7 +56,6 @@ private:
   std::atomic<u64> &work; // grows while any block of the launch gets on
   Block block;
   Shadow shadow;
-  Clocks clocks;
   AsyncState async;
   std::vector<u8> sharedStorage;
   std::unique_ptr<u8[]> regStorage, localStorage;
@@ -59,6 +65,7 @@ private:
   u64 idleRounds = 0;
   u64 phaseRounds = 0, lastEvents = 0; // rounds in which all wait for phases
   bool spinning = false;
+  bool stuck = false; // no warp can go on, and some wait for the cluster
 };
 
 } // namespace tds::sim

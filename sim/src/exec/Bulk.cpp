@@ -11,6 +11,7 @@
 #include "decode/Registry.h"
 #include "exec/Access.h"
 #include "exec/Async.h"
+#include "exec/Cluster.h"
 #include "exec/FloatSemantics.h"
 #include "exec/TensorMap.h"
 
@@ -45,29 +46,69 @@ struct Operands {
   }
 };
 
+/// A place in the block's own shared memory.
 u32 sharedPlace(Warp &w, int lane, u64 address, u64 bytes, u32 align,
                 const char *what) {
-  u64 a =
-      (address & windowMask) == sharedWindow ? address & ~windowMask : address;
-  if (a > w.block->sharedBytes || bytes > w.block->sharedBytes - a)
-    w.fault(FaultKind::OutOfBounds,
-            std::string(what) + " of " + std::to_string(bytes) +
-                " bytes at shared address " + std::to_string(a) +
-                ": the block has " + std::to_string(w.block->sharedBytes) +
-                " bytes of shared memory",
+  ClusterPlace place = clusterPlace(w, lane, address, (u32)bytes, align, what);
+  if (place.block != w.block)
+    w.fault(FaultKind::BadOperand,
+            std::string(what) +
+                " from or to another block's shared memory, where only the "
+                "block's own is allowed",
             lane);
-  if (a & (align - 1))
-    w.fault(FaultKind::Misaligned,
-            std::string(what) + " at shared address " + std::to_string(a) +
-                ", which is not a multiple of " + std::to_string(align),
-            lane);
-  return (u32)a;
+  return place.at;
 }
 
-void enterShared(AsyncTask &t, u32 address, u32 bytes, bool write) {
-  if (t.warp->block->clocks)
-    t.warp->block->clocks->access(*t.warp, t.lane, address, bytes, write,
-                                  &t.stamp);
+/// Where a copy puts its bytes, and the mbarrier it reports to: both in one
+/// block, or at the same offsets of several.
+struct Destination {
+  u32 at, barrier;
+  std::vector<Block *> blocks;
+};
+Destination destination(Warp &w, const Op &o, const Operands &x, int lane,
+                        u32 bytes, u32 align, const char *what) {
+  if (o.aux2 & bulkOwn)
+    return {sharedPlace(w, lane, x.address(0, lane), bytes, align, what),
+            sharedPlace(w, lane, x.address(2, lane), 8, 8, "mbarrier"),
+            {w.block}};
+  ClusterPlace to =
+      clusterPlace(w, lane, x.address(0, lane), bytes, align, what);
+  ClusterPlace barrier =
+      clusterPlace(w, lane, x.address(2, lane), 8, 8, "mbarrier");
+  Destination d{to.at, barrier.at, {}};
+  const auto &blocks = w.block->cluster->blocks;
+  if (!(o.aux2 & bulkMulticast) || !x.has(bulkMask)) {
+    if (to.block != barrier.block)
+      w.fault(FaultKind::BadOperand,
+              "the mbarrier lies in another block's shared memory than what "
+              "the copy writes",
+              lane);
+    d.blocks.push_back(to.block);
+    return d;
+  }
+  const u32 mask = x.value(bulkMask, lane) & 0xffff;
+  if (mask == 0 || mask >> blocks.size())
+    w.fault(FaultKind::BadOperand,
+            "a multicast to the blocks of mask " + std::to_string(mask) +
+                " in a cluster of " + std::to_string(blocks.size()),
+            lane);
+  for (u32 m = mask; m; m &= m - 1) {
+    Block *block = blocks[(u32)__builtin_ctz(m)];
+    if (block->ended)
+      w.fault(FaultKind::OutOfBounds,
+              "a multicast to the block of rank " +
+                  std::to_string(block->rank) + ", which has ended",
+              lane);
+    d.blocks.push_back(block);
+  }
+  return d;
+}
+
+void enterShared(AsyncTask &t, const Block &block, u32 address, u32 bytes,
+                 bool write) {
+  if (block.clocks)
+    block.clocks->access(*t.warp, t.lane, block, address, bytes, write,
+                         &t.stamp);
 }
 
 AsyncTask taskOf(Warp &w, const Op &o, int lane) {
@@ -190,11 +231,17 @@ void alignedGlobal(Warp &w, int lane, u64 address) {
     w.fault(FaultKind::Misaligned,
             "a bulk copy's global address must be a multiple of 16", lane);
 }
-void onlyOwnBlock(Warp &w, const Op &o, const Operands &x, int lane) {
-  if ((o.aux2 & bulkMulticast) && x.has(bulkMask) &&
-      x.value(bulkMask, lane) != 1)
-    w.fault(FaultKind::BadOperand,
-            "a multicast to other blocks: a cluster has one block here", lane);
+/// Queues `task` once for each block that it copies to.
+template <class F>
+void submitTo(Warp &w, const Op &o, int lane, const Destination &to, u32 bytes,
+              F copy) {
+  for (Block *block : to.blocks) {
+    AsyncTask t = taskOf(w, o, lane);
+    t.barrier = to.barrier;
+    t.bytes = bytes;
+    t.run = [copy, block](AsyncTask &t) { copy(t, *block); };
+    block->async->submit(*block, std::move(t));
+  }
 }
 
 /// Global to shared, reporting to an mbarrier.
@@ -203,21 +250,18 @@ void bulkLoad(Warp &w, const Op &o) {
   for (u32 m = w.mask; m; m &= m - 1) {
     int lane = __builtin_ctz(m);
     u32 bytes = checkedSize(w, lane, x.value(bulkSize, lane));
-    u32 to = sharedPlace(w, lane, x.address(0, lane), bytes, 16, "bulk copy");
+    Destination to = destination(w, o, x, lane, bytes, 16, "bulk copy");
     u64 from = x.address(1, lane);
     alignedGlobal(w, lane, from);
-    u32 barrier = sharedPlace(w, lane, x.address(2, lane), 8, 8, "mbarrier");
-    onlyOwnBlock(w, o, x, lane);
     resolveGlobal(w, lane, from, bytes, 1, Use::Read);
-    AsyncTask t = taskOf(w, o, lane);
-    t.barrier = barrier;
-    t.bytes = bytes;
-    t.run = [to, from, bytes](AsyncTask &t) {
-      enterShared(t, to, bytes, true);
-      memcpy(t.warp->block->shared + to,
-             resolveGlobal(*t.warp, t.lane, from, bytes, 1, Use::Read), bytes);
-    };
-    w.block->async->submit(*w.block, std::move(t));
+    u32 at = to.at;
+    submitTo(w, o, lane, to, bytes,
+             [at, from, bytes](AsyncTask &t, Block &block) {
+               enterShared(t, block, at, bytes, true);
+               memcpy(block.shared + at,
+                      resolveGlobal(*t.warp, t.lane, from, bytes, 1, Use::Read),
+                      bytes);
+             });
   }
 }
 /// Shared to the shared memory of a block of the cluster.
@@ -226,19 +270,20 @@ void bulkShared(Warp &w, const Op &o) {
   for (u32 m = w.mask; m; m &= m - 1) {
     int lane = __builtin_ctz(m);
     u32 bytes = checkedSize(w, lane, x.value(bulkSize, lane));
-    u32 to = sharedPlace(w, lane, x.address(0, lane), bytes, 16, "bulk copy");
+    Destination to = destination(w, o, x, lane, bytes, 16, "bulk copy");
     u32 from = sharedPlace(w, lane, x.address(1, lane), bytes, 16, "bulk copy");
-    u32 barrier = sharedPlace(w, lane, x.address(2, lane), 8, 8, "mbarrier");
     AsyncTask t = taskOf(w, o, lane);
-    t.barrier = barrier;
+    t.barrier = to.barrier;
     t.bytes = bytes;
-    t.run = [to, from, bytes](AsyncTask &t) {
-      enterShared(t, from, bytes, false);
-      enterShared(t, to, bytes, true);
-      u8 *shared = t.warp->block->shared;
-      memmove(shared + to, shared + from, bytes);
+    t.readsShared = true;
+    Block *block = to.blocks.front();
+    u32 at = to.at;
+    t.run = [at, from, bytes, block](AsyncTask &t) {
+      enterShared(t, *t.warp->block, from, bytes, false);
+      enterShared(t, *block, at, bytes, true);
+      memmove(block->shared + at, t.warp->block->shared + from, bytes);
     };
-    w.block->async->submit(*w.block, std::move(t));
+    block->async->submit(*block, std::move(t));
   }
 }
 /// Shared to global; aux: 0 a copy, else a reduction + 1.
@@ -256,7 +301,7 @@ void bulkStore(Warp &w, const Op &o) {
     resolveGlobal(w, lane, to, bytes, 1, use);
     AsyncTask t = taskOf(w, o, lane);
     t.run = [=](AsyncTask &t) {
-      enterShared(t, from, bytes, false);
+      enterShared(t, *t.warp->block, from, bytes, false);
       u8 *p = resolveGlobal(*t.warp, t.lane, to, bytes, 1, use);
       const u8 *s = t.warp->block->shared + from;
       if (kind == BulkReduce::None) {
@@ -366,9 +411,7 @@ void coordinates(const Operands &x, int lane, int rank, s32 *at) {
 }
 /// The manual asks for a multiple of 128 only, also with a swizzle: the address
 /// itself says which line of the pattern it is.
-u32 tensorPlace(Warp &w, int lane, u64 address, u32 bytes) {
-  return sharedPlace(w, lane, address, bytes, 128, "tensor copy");
-}
+constexpr u32 tensorAlign = 128;
 
 void tensorLoad(Warp &w, const Op &o) {
   Operands x{w, &w.code->ext[o.ext]};
@@ -378,25 +421,21 @@ void tensorLoad(Warp &w, const Op &o) {
     TensorMap map = readMap(w, lane, x.address(1, lane), rank);
     Box box = boxOf(map);
     u32 bytes = box.total * map.elementBytes;
-    u32 to = tensorPlace(w, lane, x.address(0, lane), bytes);
-    u32 barrier = sharedPlace(w, lane, x.address(2, lane), 8, 8, "mbarrier");
-    onlyOwnBlock(w, o, x, lane);
+    Destination to =
+        destination(w, o, x, lane, bytes, tensorAlign, "tensor copy");
     struct Job {
       TensorMap map;
       Box box;
       s32 at[5];
       u32 to;
-    } job{map, box, {}, to};
+    } job{map, box, {}, to.at};
     coordinates(x, lane, rank, job.at);
-    AsyncTask t = taskOf(w, o, lane);
-    t.barrier = barrier;
-    t.bytes = bytes;
-    t.run = [job](AsyncTask &t) {
+    submitTo(w, o, lane, to, bytes, [job](AsyncTask &t, Block &block) {
       const TensorMap &map = job.map;
       Warp &w = *t.warp;
-      u8 *shared = w.block->shared;
+      u8 *shared = block.shared;
       const u32 size = map.elementBytes;
-      enterShared(t, job.to, job.box.total * size, true);
+      enterShared(t, block, job.to, job.box.total * size, true);
       forLines(
           map, job.box, job.at,
           [&](u32 element, u64 line, u32 first, u32 last) {
@@ -422,8 +461,7 @@ void tensorLoad(Warp &w, const Op &o) {
               j += n - 1;
             }
           });
-    };
-    w.block->async->submit(*w.block, std::move(t));
+    });
   }
 }
 
@@ -445,7 +483,8 @@ void tensorStore(Warp &w, const Op &o) {
     } job{map,
           box,
           {},
-          tensorPlace(w, lane, x.address(1, lane), bytes),
+          sharedPlace(w, lane, x.address(1, lane), bytes, tensorAlign,
+                      "tensor copy"),
           (BulkReduce)o.aux};
     coordinates(x, lane, rank, job.at);
     AsyncTask t = taskOf(w, o, lane);
@@ -455,7 +494,7 @@ void tensorStore(Warp &w, const Op &o) {
       const u8 *shared = w.block->shared;
       const u32 size = map.elementBytes;
       Use use = job.kind == BulkReduce::None ? Use::Write : Use::Atomic;
-      enterShared(t, job.from, job.box.total * size, false);
+      enterShared(t, *w.block, job.from, job.box.total * size, false);
       forLines(map, job.box, job.at,
                [&](u32 element, u64 line, u32 first, u32 last) {
                  for (u32 j = first; j < last; ++j) {
@@ -545,14 +584,16 @@ void registerBulk(Registry &r) {
   };
   const std::string complete = ".mbarrier::complete_tx::bytes";
   for (const char *to : {".shared::cluster", ".shared::cta"}) {
-    u16 ptx = std::string(to) == ".shared::cta" ? 86 : 80;
+    const bool own = std::string(to) == ".shared::cta";
+    const u16 ptx = own ? 86 : 80;
+    const u8 flags = own ? bulkOwn : 0;
     add(std::string("cp.async.bulk") + to + ".global" + complete, bulkLoad,
-        BulkForm::Load, 0, 0, 0, ptx);
+        BulkForm::Load, 0, flags, 0, ptx);
     for (int rank = 1; rank <= 5; ++rank)
       for (const char *tile : {"", ".tile"})
         add("cp.async.bulk.tensor." + std::to_string(rank) + "d" + to +
                 ".global" + tile + complete,
-            tensorLoad, BulkForm::TensorLoad, 0, 0, (u16)rank, ptx);
+            tensorLoad, BulkForm::TensorLoad, 0, flags, (u16)rank, ptx);
   }
   add("cp.async.bulk.shared::cluster.global" + complete + ".multicast::cluster",
       bulkLoad, BulkForm::Load, 0, bulkMulticast, 0);

@@ -22,7 +22,8 @@ enum class BulkForm : u8 {
   Prefetch,       // [src], size {, policy}
   TensorPrefetch, // [map, {c…}] {, policy}
 };
-constexpr u8 bulkMulticast = 1, bulkPolicy = 2; // OpInfo::aux2
+// OpInfo::aux2; bulkOwn: only into the block's own memory.
+constexpr u8 bulkMulticast = 1, bulkPolicy = 2, bulkOwn = 4;
 constexpr u32 bulkAddresses = 3;
 constexpr u32 bulkSize = 0, bulkMask = 1, bulkCoordinates = 2;
 

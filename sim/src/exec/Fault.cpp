@@ -60,6 +60,7 @@ void Warp::fault(FaultKind kind, const std::string &what, int lane) const {
   f.op = op;
   f.lane = lane;
   f.warp = (int)id;
+  f.block = block;
   throw f;
 }
 

@@ -25,6 +25,9 @@ void fillFrame(Warp &w, const Code &code, u8 *regs) {
     for (u32 i = 0; i < 32; ++i) {
       u32 t = w.id * 32 + i;
       u64 v = 0;
+      auto axisOf = [&](Special first, const u32 *sizes) {
+        return sizes[(u32)slot.special - (u32)first];
+      };
       switch (slot.special) {
       case Special::TidX:
         v = t % l.blockDim[0];
@@ -107,8 +110,34 @@ void fillFrame(Warp &w, const Code &code, u8 *regs) {
       case Special::WorkspaceLow:
         v = (u32)l.workspace;
         break;
-      case Special::One:
-        v = 1;
+      case Special::ClusterIdX:
+      case Special::ClusterIdY:
+      case Special::ClusterIdZ:
+        v = axisOf(Special::ClusterIdX, block.index) /
+            axisOf(Special::ClusterIdX, l.cluster);
+        break;
+      case Special::NClusterIdX:
+      case Special::NClusterIdY:
+      case Special::NClusterIdZ:
+        v = axisOf(Special::NClusterIdX, l.grid) /
+            axisOf(Special::NClusterIdX, l.cluster);
+        break;
+      case Special::ClusterCtaidX:
+      case Special::ClusterCtaidY:
+      case Special::ClusterCtaidZ:
+        v = axisOf(Special::ClusterCtaidX, block.index) %
+            axisOf(Special::ClusterCtaidX, l.cluster);
+        break;
+      case Special::ClusterNctaidX:
+      case Special::ClusterNctaidY:
+      case Special::ClusterNctaidZ:
+        v = axisOf(Special::ClusterNctaidX, l.cluster);
+        break;
+      case Special::ClusterCtaRank:
+        v = block.rank;
+        break;
+      case Special::ClusterNctaRank:
+        v = l.clusterBlocks;
         break;
       default:
         break;

@@ -11,9 +11,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "exec/Mbarrier.h"
+#include "check/BlockOrder.h"
 #include "decode/Registry.h"
 #include "exec/Access.h"
 #include "exec/Async.h"
+#include "exec/Cluster.h"
 
 namespace tds::sim {
 
@@ -52,23 +54,34 @@ State load(const Block &block, u32 address) {
   memcpy(&v, block.shared + address, 8);
   return unpack(v);
 }
-void release(Warp &w, u32 address) {
-  if (w.block->clocks)
-    w.block->clocks->release(w, w.block->async->phases[address].open);
+void release(Warp &w, Block &block, u32 address) {
+  if (block.clocks)
+    block.clocks->release(w, block.async->phases[address].open);
+  if (&block != w.block)
+    orderBehind(block, *w.block);
 }
 
-/// The shared address of lane `i`'s barrier.
+/// Lane `i`'s barrier, which may lie in another block of the cluster. Such a
+/// one must have been set up before, and in an order that the checker sees.
+ClusterPlace barrierPlace(Warp &w, int i, u64 address) {
+  ClusterPlace place = clusterPlace(w, i, address, 8, 8, "mbarrier");
+  if (place.block != w.block && place.block->clocks)
+    place.block->clocks->atomic(w, i, *place.block, place.at, 8);
+  return place;
+}
+
+/// The shared address of lane `i`'s barrier, which only threads of its own
+/// block may use so.
 u32 placeOf(Warp &w, int i, u64 address, bool init) {
-  u64 a = address & ~sharedWindow;
-  if (a > w.block->sharedBytes || w.block->sharedBytes - a < 8)
-    w.fault(FaultKind::OutOfBounds,
-            "mbarrier outside the block's shared memory", i);
-  if (a & 7)
-    w.fault(FaultKind::Misaligned,
-            "mbarrier at an address that is not a multiple of 8", i);
+  ClusterPlace place = clusterPlace(w, i, address, 8, 8, "mbarrier");
+  if (place.block != w.block)
+    w.fault(FaultKind::BadOperand,
+            "an mbarrier of another block of the cluster: only arrivals "
+            "without a token and byte counts reach it",
+            i);
   if (w.block->checked() && init)
-    checkSharedLane(w, i, (u32)a, 8, true);
-  return (u32)a;
+    checkSharedLane(w, i, place.at, 8, true);
+  return place.at;
 }
 
 template <class F> void forLanes(Warp &w, const Op &o, bool init, F f) {
@@ -77,6 +90,16 @@ template <class F> void forLanes(Warp &w, const Op &o, bool init, F f) {
   for (u32 m = w.mask; m; m &= m - 1) {
     int i = __builtin_ctz(m);
     f(i, placeOf(w, i, address[i], init));
+  }
+}
+
+template <class F> void forClusterLanes(Warp &w, const Op &o, F f) {
+  u64 address[32];
+  laneAddresses(w, o.a, o.aux, o.imm, address);
+  for (u32 m = w.mask; m; m &= m - 1) {
+    int i = __builtin_ctz(m);
+    ClusterPlace place = barrierPlace(w, i, address[i]);
+    f(i, *place.block, place.at);
   }
 }
 
@@ -99,8 +122,13 @@ void invalidate(Warp &w, const Op &o) {
 
 /// aux2: 1 the operand is a number of bytes to expect, 2 drop.
 void arrive(Warp &w, const Op &o) {
-  forLanes(w, o, false, [&](int i, u32 at) {
-    State s = load(*w.block, at);
+  forClusterLanes(w, o, [&](int i, Block &block, u32 at) {
+    if (&block != w.block && o.d != noReg)
+      w.fault(FaultKind::BadOperand,
+              "mbarrier.arrive at another block's barrier gives no token: "
+              "write _ for it",
+              i);
+    State s = load(block, at);
     u64 token = pack(s);
     u32 n = 1;
     if (o.aux2 & 1)
@@ -112,29 +140,30 @@ void arrive(Warp &w, const Op &o) {
               "mbarrier.arrive of " + std::to_string(n) + " where " +
                   std::to_string(s.pending) + " arrivals are missing",
               i);
-    release(w, at);
+    release(w, block, at);
     if (o.aux2 & 2)
       s.expected -= n;
     s.pending -= n;
-    store(*w.block, at, s);
+    store(block, at, s);
     if (o.d != noReg)
       w.reg<u64>(o.d)[i] = token;
   });
 }
 void expectBytes(Warp &w, const Op &o) {
   const u32 *n = w.reg<u32>(o.b);
-  forLanes(w, o, false, [&](int i, u32 at) {
-    State s = load(*w.block, at);
+  forClusterLanes(w, o, [&](int i, Block &block, u32 at) {
+    State s = load(block, at);
     s.bytes += n[i];
     u64 v = pack(s);
-    memcpy(w.block->shared + at, &v, 8);
-    ++w.block->events;
+    memcpy(block.shared + at, &v, 8);
+    ++block.events;
   });
 }
 void completeTx(Warp &w, const Op &o) {
   const u32 *n = w.reg<u32>(o.b);
-  forLanes(w, o, false,
-           [&](int i, u32 at) { completeBytes(*w.block, at, n[i], nullptr); });
+  forClusterLanes(w, o, [&](int i, Block &block, u32 at) {
+    completeBytes(block, at, n[i], nullptr);
+  });
 }
 
 /// aux2: 1 the operand is a parity, else a token; 2 the warp stands back when
@@ -230,7 +259,7 @@ void registerMbarrier(Registry &r) {
   const Spelling spaces[] = {{"", Space::Generic},
                              {".shared", Space::Shared},
                              {".shared::cta", Space::Shared},
-                             {".shared::cluster", Space::Shared}};
+                             {".shared::cluster", Space::Cluster}};
   // counts[3] = 0: the last operand may be left out.
   auto add = [&](const std::string &head, const std::string &tail, Form form,
                  Handler fn, Ty d, Ty s, bool optional, u8 aux2, u16 ptx,
@@ -254,9 +283,9 @@ void registerMbarrier(Registry &r) {
       info.minPtx = ptx;
       info.minSm = sm;
       if (std::string(k.name) == ".shared::cluster") {
-        // Another block's barrier: arrivals without a token, and bytes. In a
-        // cluster of one block it is the block's own.
-        if (fn == wait || fn == init || fn == invalidate)
+        // Another block's barrier: arrivals without a token, and bytes.
+        if (fn == wait || fn == init || fn == invalidate ||
+            fn == arriveAfterCopies)
           continue;
         info.minPtx = 80;
         info.minSm = 90;

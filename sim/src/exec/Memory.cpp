@@ -239,6 +239,8 @@ Handler accessHandler(Space space, Ty type, u32 reg, bool isStore) {
     return bySpace<Space::Param>(type, reg, isStore);
   case Space::Generic:
     return bySpace<Space::Generic>(type, reg, isStore);
+  case Space::Cluster:
+    return bySpace<Space::Cluster>(type, reg, isStore);
   case Space::Global:
   case Space::Const:
     return bySpace<Space::Global>(type, reg, isStore);
@@ -330,6 +332,12 @@ template <u64 Window> void isSpace(Warp &w, const Op &o) {
   setPred(w, o.d,
           laneMask([&](int i) { return (a[i] & windowMask) == Window; }));
 }
+/// The block's own shared memory: no address that mapa has made for another.
+void isOwnShared(Warp &w, const Op &o) {
+  const u64 *a = w.reg<u64>(o.a);
+  setPred(w, o.d,
+          laneMask([&](int i) { return a[i] >> 24 == sharedWindow >> 24; }));
+}
 
 void registerAccess(Registry &r, bool isStore) {
   const Ty types[] = {Ty::B8,  Ty::U8,   Ty::S8,  Ty::B16, Ty::U16, Ty::S16,
@@ -344,6 +352,7 @@ void registerAccess(Registry &r, bool isStore) {
                               {".global", Space::Global, true, true},
                               {".shared", Space::Shared, true, true},
                               {".shared::cta", Space::Shared, true, true},
+                              {".shared::cluster", Space::Cluster, true, true},
                               {".local", Space::Local, true, true},
                               {".const", Space::Const, true, false},
                               {".param", Space::Param, true, true},
@@ -412,8 +421,13 @@ void registerAccess(Registry &r, bool isStore) {
                 info.counts[0] = v.count;
                 if (ordered)
                   info.minPtx = 60;
+                if (s.space == Space::Cluster) {
+                  info.minPtx = 78;
+                  info.minSm = 90;
+                }
                 // Strong accesses: 2 those that acquire or release.
-                if (globalLike && !o.empty() && o != ".weak")
+                if ((globalLike || s.space == Space::Cluster) && !o.empty() &&
+                    o != ".weak")
                   info.size = o.find(isStore ? ".release" : ".acquire") !=
                                       std::string::npos
                                   ? 2
@@ -502,7 +516,7 @@ void registerMemory(Registry &r) {
   };
   addCvta(".global", Space::Global, move<u64>, move<u64>);
   addCvta(".const", Space::Const, move<u64>, move<u64>);
-  for (const char *shared : {".shared", ".shared::cta"})
+  for (const char *shared : {".shared", ".shared::cta", ".shared::cluster"})
     addCvta(shared, Space::Shared, cvta<u64, sharedWindow, false>,
             cvta<u64, sharedWindow, true>);
   addCvta(".local", Space::Local, cvta<u64, localWindow, false>,
@@ -513,8 +527,10 @@ void registerMemory(Registry &r) {
   r.plain("isspacep.global", isSpace<0>, Ty::Pred, {Ty::U64});
   r.plain("isspacep.const", [](Warp &w, const Op &o) { setPred(w, o.d, 0); },
           Ty::Pred, {Ty::U64});
-  r.plain("isspacep.shared", isSpace<sharedWindow>, Ty::Pred, {Ty::U64});
-  r.plain("isspacep.shared::cta", isSpace<sharedWindow>, Ty::Pred, {Ty::U64});
+  r.plain("isspacep.shared", isOwnShared, Ty::Pred, {Ty::U64});
+  r.plain("isspacep.shared::cta", isOwnShared, Ty::Pred, {Ty::U64});
+  r.plain("isspacep.shared::cluster", isSpace<sharedWindow>, Ty::Pred,
+          {Ty::U64}, 78, 90);
   r.plain("isspacep.local", isSpace<localWindow>, Ty::Pred, {Ty::U64});
   r.plain("isspacep.param", isSpace<paramWindow>, Ty::Pred, {Ty::U64});
 

@@ -93,8 +93,20 @@ enum class Special : u8 {
   GlobalTimerHi,
   WorkspaceHigh, // %envreg1 and 2: memory of a cooperative launch
   WorkspaceLow,
-  Zero,
-  One
+  ClusterIdX,
+  ClusterIdY,
+  ClusterIdZ,
+  NClusterIdX,
+  NClusterIdY,
+  NClusterIdZ,
+  ClusterCtaidX,
+  ClusterCtaidY,
+  ClusterCtaidZ,
+  ClusterNctaidX,
+  ClusterNctaidY,
+  ClusterNctaidZ,
+  ClusterCtaRank,
+  ClusterNctaRank
 };
 /// Whether a special register changes while a block runs, so that it is read
 /// where it stands.
@@ -133,6 +145,8 @@ struct Code {
   u32 localBytes = 0;  // per thread
   u32 sharedBytes = 0; // static, of an entry and all that it calls
   u32 reqThreads[3] = {0, 0, 0}, maxThreads = 0;
+  u32 reqCluster[3] = {0, 0, 0}, maxClusterRank = 0;
+  bool explicitCluster = false;
   u32 line = 0;
   u32 numRegs = 0;
   // Filled in for entries, over everything that they can reach:

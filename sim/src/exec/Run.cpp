@@ -1,16 +1,17 @@
 //===- Run.cpp - execution of a launch --------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Three levels. runWarp() advances one warp until it waits, ends or has used
-// its share. A BlockRunner picks among the warps of a block by the schedule
-// and completes barriers. runLaunch() hands blocks to host threads; a block
-// that has run for long without ending is set aside so that another may start,
-// because blocks may wait for each other.
+// Four levels. runWarp() advances one warp until it waits, ends or has used its
+// share. A BlockRunner picks among the warps of a block by the schedule and
+// completes barriers. A ClusterRunner gives the blocks of a cluster their
+// turns. runLaunch() hands clusters to host threads; one that has run for long
+// without ending is set aside so that another may start, because blocks may
+// wait for each other.
 //
 //===----------------------------------------------------------------------===//
 
 #include "exec/Run.h"
-#include "exec/BlockRunner.h"
+#include "exec/Cluster.h"
 
 #include <algorithm>
 #include <cfenv>
@@ -42,27 +43,30 @@ void worker(const LaunchInfo &launch, Shared &shared, Report &report) {
   unsigned control = _mm_getcsr();
   _mm_setcsr(0x1f80);
 #endif
-  const u64 blocks = (u64)launch.grid[0] * launch.grid[1] * launch.grid[2];
+  const u64 clusters = (u64)launch.grid[0] * launch.grid[1] * launch.grid[2] /
+                       launch.clusterBlocks;
   // How many blocks may be under way at once: what a device would hold.
-  const size_t resident =
-      132 * std::max<u32>(1, 2048 / std::max(32u, launch.threads));
-  std::vector<std::unique_ptr<BlockRunner>> running, idle;
+  const size_t resident = std::max<size_t>(
+      1, 132 * std::max<u32>(1, 2048 / std::max(32u, launch.threads)) /
+             launch.clusterBlocks);
+  std::vector<std::unique_ptr<ClusterRunner>> running, idle;
   bool exhausted = false;
   size_t turn = 0;
   u64 spins = 0, lastWork = 0;
   auto spinStart = std::chrono::steady_clock::now();
   while (!shared.failed) {
-    BlockRunner *current = nullptr;
+    ClusterRunner *current = nullptr;
     try {
       if (!exhausted && running.size() < resident) {
         u64 index = shared.next++;
-        if (index >= blocks) {
+        if (index >= clusters) {
           exhausted = true;
         } else {
           if (launch.schedule.order == Schedule::Reverse)
-            index = blocks - 1 - index;
+            index = clusters - 1 - index;
           if (idle.empty())
-            idle.push_back(std::make_unique<BlockRunner>(launch, shared.work));
+            idle.push_back(
+                std::make_unique<ClusterRunner>(launch, shared.work));
           running.push_back(std::move(idle.back()));
           idle.pop_back();
           running.back()->start(index);
@@ -76,7 +80,7 @@ void worker(const LaunchInfo &launch, Shared &shared, Report &report) {
       current = running[turn].get();
       bool ended =
           current->resume(running.size() > 1 || exhausted ? 200000 : 1000000);
-      // All blocks spin and nobody has got on for seconds: nobody will.
+      // All clusters spin and nobody has got on for seconds: nobody will.
       if (!current->spins() || shared.work != lastWork) {
         lastWork = shared.work;
         spins = 0;
@@ -95,7 +99,8 @@ void worker(const LaunchInfo &launch, Shared &shared, Report &report) {
     } catch (const Fault &fault) {
       std::lock_guard<std::mutex> lock(shared.mutex);
       if (!shared.failed) {
-        describe(launch, current->state(), fault, report);
+        describe(launch, fault.block ? *fault.block : current->state(), fault,
+                 report);
         shared.failed = true;
       }
     } catch (const std::exception &e) {
@@ -121,7 +126,8 @@ void worker(const LaunchInfo &launch, Shared &shared, Report &report) {
 bool runLaunch(const LaunchInfo &launch, u32 threads, Report &report) {
   Shared shared;
   const u64 blocks = (u64)launch.grid[0] * launch.grid[1] * launch.grid[2];
-  u32 n = (u32)std::min<u64>(std::max(1u, threads), blocks);
+  u32 n =
+      (u32)std::min<u64>(std::max(1u, threads), blocks / launch.clusterBlocks);
   std::vector<std::thread> pool;
   for (u32 i = 1; i < n; ++i)
     pool.emplace_back([&] { worker(launch, shared, report); });

@@ -18,9 +18,10 @@ namespace tds::sim {
 
 namespace {
 
-template <class F> void eachPlace(Warp &w, const u64 *address, F f) {
+template <class F>
+void eachPlace(Warp &w, Space space, const u64 *address, F f) {
   BlockOrder *order = w.block->launch->order;
-  if (!order || !w.block->launch->checks.globalRace)
+  if (space == Space::Cluster || !order || !w.block->launch->checks.globalRace)
     return;
   for (u32 m = w.mask; m; m &= m - 1) {
     u64 a = address[__builtin_ctz(m)];
@@ -50,7 +51,7 @@ template <Space S, class M, class R> void load(Warp &w, const Op &o) {
   }
   w.yielded = true;
   // Afterwards: whoever wrote what was read has released before.
-  eachPlace(w, address,
+  eachPlace(w, S, address,
             [&](BlockOrder &order, u64 a) { order.touch(*w.block, a, false); });
 }
 
@@ -64,12 +65,13 @@ template <Space S, class M, class R> void store(Warp &w, const Op &o) {
   for (u32 m = w.mask; m; m &= m - 1) {
     u64 a = address[__builtin_ctz(m)];
     Extent e;
-    if (!(a & windowMask) && memory.find(a, e) && bytes <= e.hi - a && e.init)
+    if (S != Space::Cluster && !(a & windowMask) && memory.find(a, e) &&
+        bytes <= e.hi - a && e.init)
       memset(e.init + (a - e.lo), 1, bytes);
   }
   resolve(w, S, address, bytes, bytes, Use::Atomic, p);
   bool releases = o.target == 2 || w.block->fenced;
-  eachPlace(w, address, [&](BlockOrder &order, u64 a) {
+  eachPlace(w, S, address, [&](BlockOrder &order, u64 a) {
     order.touch(*w.block, a, releases);
   });
   const u32 *ext = &w.code->ext[o.ext];
@@ -114,9 +116,14 @@ template <Space S> Handler byType(Ty type, u32 reg, bool isStore) {
 } // namespace
 
 Handler strongHandler(Space space, Ty type, u32 regBytes, bool isStore) {
-  return space == Space::Global
-             ? byType<Space::Global>(type, regBytes, isStore)
-             : byType<Space::Generic>(type, regBytes, isStore);
+  switch (space) {
+  case Space::Global:
+    return byType<Space::Global>(type, regBytes, isStore);
+  case Space::Cluster:
+    return byType<Space::Cluster>(type, regBytes, isStore);
+  default:
+    return byType<Space::Generic>(type, regBytes, isStore);
+  }
 }
 
 } // namespace tds::sim

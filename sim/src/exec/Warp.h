@@ -24,6 +24,7 @@ struct View;
 struct MmaState;
 class BlockOrder;
 struct Block;
+struct Cluster;
 
 /// Kinds of report. Their names are part of the interface (docs/Simulator.md).
 enum class FaultKind : u8 {
@@ -57,6 +58,7 @@ struct Fault {
   const Op *op = nullptr;
   int lane = -1;
   int warp = -1;
+  const Block *block = nullptr;
 };
 
 /// Where the frame of a function call keeps its registers.
@@ -92,6 +94,7 @@ struct Warp {
   u32 phaseAddress = 0;       // of that mbarrier
   bool touched = false; // shared accesses since the last own synchronisation
   u32 id = 0;
+  u32 agent = 0; // number among the warps of the cluster
   Block *block = nullptr;
   const Code *code = nullptr;
   Extent hit;        // the allocation of the last access
@@ -163,6 +166,9 @@ struct LaunchInfo {
   const Program *program = nullptr;
   const Code *entry = nullptr;
   u32 grid[3] = {1, 1, 1}, blockDim[3] = {1, 1, 1};
+  u32 cluster[3] = {1, 1, 1}; // divides grid
+  u32 clusterBlocks = 1;
+  bool explicitCluster = false; // launched with a size of clusters
   u32 threads = 1, warps = 1;
   u32 dynamicShared = 0;
   u32 sharedBytes = 0;
@@ -201,9 +207,10 @@ struct Block {
   Shadow *shadow = nullptr;    // null: unchecked, or `clocks` checks
   Clocks *clocks = nullptr;    // null: unchecked, or `shadow` checks
   AsyncState *async = nullptr; // never null while it runs
-  u32 clusterPhase = 0;
-  std::shared_ptr<View> clusterView;
-  u64 events = 0; // grows whenever a barrier or mbarrier moves
+  Cluster *cluster = nullptr;  // never null while it runs
+  u32 rank = 0;                // in the cluster
+  bool ended = false;          // its shared memory is no more
+  u64 events = 0;              // grows whenever a barrier or mbarrier moves
   u64 rng = 1;
   u64 steps = 0;
   bool barriersMoved = false; // a barrier count has changed
@@ -218,6 +225,13 @@ struct Block {
     rng = rng * 6364136223846793005ull + 1442695040888963407ull;
     return (u32)(rng >> 33);
   }
+};
+
+/// The blocks of a cluster, which run side by side on one host thread.
+struct Cluster {
+  std::vector<Block *> blocks; // by rank
+  u32 phase = 0;               // of barrier.cluster
+  std::shared_ptr<View> view;  // what arrivals have released
 };
 
 /// Frames of a warp's calls: per lane, the stack of frames and return places.

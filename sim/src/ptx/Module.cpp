@@ -69,6 +69,8 @@ const char *nameOf(Space space) {
     return "param";
   case Space::Generic:
     return "generic";
+  case Space::Cluster:
+    return "shared::cluster";
   }
   return "no";
 }

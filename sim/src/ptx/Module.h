@@ -78,7 +78,17 @@ const char *nameOf(Ty type);
 /// The type written as `name` (without the dot), or Ty::None.
 Ty typeFromName(const std::string &name);
 
-enum class Space : u8 { None, Local, Shared, Global, Const, Param, Generic };
+/// Shared is the block's own, Cluster that of all blocks of its cluster.
+enum class Space : u8 {
+  None,
+  Local,
+  Shared,
+  Global,
+  Const,
+  Param,
+  Generic,
+  Cluster
+};
 const char *nameOf(Space space);
 
 struct Function;
@@ -152,6 +162,11 @@ struct LabelTable {
   u32 scope = 0, line = 0;
 };
 
+/// What a device with clusters takes at most (non-portable sizes included).
+constexpr u32 maxClusterBlocks = 16;
+/// What every such device takes.
+constexpr u32 portableClusterBlocks = 8;
+
 struct Function {
   std::string name;
   bool isEntry = false, isDeclaration = true;
@@ -164,6 +179,8 @@ struct Function {
   std::map<std::pair<u32, std::string>, u32> labels; // -> instruction index
   std::map<std::pair<u32, std::string>, LabelTable> tables;
   u32 reqThreads[3] = {0, 0, 0}, maxThreads[3] = {0, 0, 0};
+  u32 reqCluster[3] = {0, 0, 0}, maxClusterRank = 0;
+  bool explicitCluster = false;
   u32 endLine = 0;
 
   /// Instruction index of `label` seen from `scope`, or -1.

@@ -161,7 +161,7 @@ void Parser::performanceDirectives(Function &function) {
         word == ".reqnctapercluster") {
       u32 *into = word == ".maxntid"   ? function.maxThreads
                   : word == ".reqntid" ? function.reqThreads
-                                       : nullptr;
+                                       : function.reqCluster;
       u32 values[3] = {1, 1, 1};
       int n = 0;
       do {
@@ -170,10 +170,18 @@ void Parser::performanceDirectives(Function &function) {
           lex.fail("bad size in " + word);
         values[n++] = (u32)v;
       } while (lex.take(','));
-      if (into)
-        std::copy(values, values + 3, into);
-      else if (values[0] * values[1] * values[2] != 1)
-        lex.fail("clusters of more than one block are not supported");
+      std::copy(values, values + 3, into);
+      if (into == function.reqCluster &&
+          (u64)values[0] * values[1] * values[2] > maxClusterBlocks)
+        lex.fail("a cluster has at most " + std::to_string(maxClusterBlocks) +
+                 " blocks");
+    } else if (word == ".maxclusterrank") {
+      s64 v = lex.integer();
+      if (v < 1 || v > 1 << 20)
+        lex.fail("bad number in " + word);
+      function.maxClusterRank = (u32)v;
+    } else if (word == ".explicitcluster") {
+      function.explicitCluster = true;
     } else if (word == ".minnctapersm" || word == ".maxnreg" ||
                word == ".maxnctapersm") {
       lex.integer();

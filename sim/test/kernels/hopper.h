@@ -95,3 +95,33 @@ INLINE void mma64x64x16(float *d, uint64_t a, uint64_t b, int keep) {
         "+f"(d[31])
       : "l"(a), "l"(b), "r"(keep));
 }
+
+// Clusters.
+INLINE unsigned clusterRank() {
+  unsigned r;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
+  return r;
+}
+INLINE void clusterSync() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\n"
+               "barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+INLINE unsigned mapShared(const void *p, unsigned rank) {
+  unsigned a;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(a)
+               : "r"(shared(p)), "r"(rank));
+  return a;
+}
+INLINE void arriveCluster(unsigned barrier) {
+  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::
+                   "r"(barrier)
+               : "memory");
+}
+INLINE void barrierWaitCluster(uint64_t *b, int parity) {
+  asm volatile("{\n.reg .pred p;\nAGAIN:\n"
+               "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, "
+               "[%0], %1;\n@!p bra AGAIN;\n}" ::"r"(shared(b)),
+               "r"(parity)
+               : "memory");
+}
