@@ -126,3 +126,43 @@ testing::drawInputs(func::FuncOp entry,
   }
   return inputs;
 }
+
+std::vector<Tensor>
+testing::makeArguments(func::FuncOp function,
+                       const std::map<std::string, Tensor> &inputs,
+                       const std::map<std::string, Tensor> &variables) {
+  std::vector<Tensor> arguments;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    if (auto variable = function.getArgAttrOfType<FlatSymbolRefAttr>(
+            i, tds::attr::kVariable)) {
+      arguments.push_back(variables.at(variable.getValue().str()));
+      continue;
+    }
+    auto name = function.getArgAttrOfType<StringAttr>(i, tds::attr::kInput);
+    auto it = inputs.find(name ? name.getValue().str() : "");
+    if (it != inputs.end()) {
+      arguments.push_back(it->second);
+      continue;
+    }
+    auto type = cast<RankedTensorType>(function.getArgumentTypes()[i]);
+    auto kind = tds::getElementKind(type.getElementType());
+    auto known = tds::toTensor(function.getArgAttr(i, tds::attr::kDefault));
+    arguments.push_back(
+        known ? known->convertedTo(*kind).reshapedTo(type.getShape())
+              : Tensor(*kind, type.getShape()));
+  }
+  return arguments;
+}
+
+std::vector<std::string> testing::nameResults(func::FuncOp function) {
+  std::vector<std::string> names;
+  for (unsigned i = 0; i < function.getNumResults(); ++i) {
+    auto variable = function.getResultAttrOfType<FlatSymbolRefAttr>(
+        i, tds::attr::kVariable);
+    auto name = function.getResultAttrOfType<StringAttr>(i, tds::attr::kResult);
+    names.push_back(variable ? "@" + variable.getValue().str()
+                    : name   ? name.getValue().str()
+                             : "");
+  }
+  return names;
+}

@@ -34,6 +34,17 @@ std::map<std::string, reference::Tensor>
 drawInputs(mlir::func::FuncOp entry,
            const std::map<std::string, InputHint> &hints, Random &random);
 
+/// The arguments of a function by the names of its inputs and variables. Inputs
+/// that are left out have their default.
+std::vector<reference::Tensor>
+makeArguments(mlir::func::FuncOp function,
+              const std::map<std::string, reference::Tensor> &inputs,
+              const std::map<std::string, reference::Tensor> &variables);
+
+/// The names of the results of an entry, '@' before those of variables; empty
+/// for checks.
+std::vector<std::string> nameResults(mlir::func::FuncOp function);
+
 } // namespace tdsl::testing
 
 #endif // TDSL_LIB_TESTING_CHECKARGUMENTS_H

@@ -3,8 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The child writes one record a program into a pipe: lines `begin SEED`,
-// `feature NAME`, `failure CHECK BYTES` followed by the message, `end COUNTS`.
-// A pipe that closes after a `begin` means that this program ended the child.
+// `feature NAME`, `launches TARGET FUSED UNFUSED`, `failure CHECK BYTES`
+// followed by the message, `end COUNTS`. A pipe that closes after a `begin`
+// means that this program ended the child.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,6 +50,10 @@ static void runChild(int descriptor, uint64_t first, uint64_t last,
               failure.check.c_str());
       fwrite(failure.message.data(), 1, failure.message.size(), out);
     }
+    for (const auto &[target, counts] : report.launches)
+      fprintf(out, "launches %s %llu %llu\n", target.c_str(),
+              static_cast<unsigned long long>(counts.fused),
+              static_cast<unsigned long long>(counts.unfused));
     fprintf(out, "end %u %u %u %llu %llu\n", report.entries, report.gradients,
             report.kernels, static_cast<unsigned long long>(report.exact),
             static_cast<unsigned long long>(report.bounded));
@@ -90,6 +95,21 @@ RunResult tdsl::testing::runPrograms(uint64_t first, unsigned count,
         ++next;
       } else if (text.consume_front("feature ")) {
         features.insert(text.str());
+      } else if (text.consume_front("launches ")) {
+        auto [target, numbers] = text.split(' ');
+        auto [first, second] = numbers.split(' ');
+        uint64_t fused = 0, unfused = 0;
+        (void)first.getAsInteger(10, fused);
+        (void)second.getAsInteger(10, unfused);
+        LaunchCounts &total = result.launches[target.str()];
+        ++total.programs;
+        total.fused += fused;
+        total.unfused += unfused;
+        total.fewer += fused < unfused;
+        total.more += fused > unfused;
+        if (fused > unfused)
+          os << "seed " << next - 1 << ": " << fused << " launches on "
+             << target << " with fusion, " << unfused << " without\n";
       } else if (text.consume_front("failure ")) {
         auto [size, check] = text.split(' ');
         size_t bytes = 0;
@@ -147,6 +167,10 @@ void RunResult::print(llvm::raw_ostream &os, bool coverage) const {
   if (programs)
     os << llvm::format("%.1f", 100.0 * differentiating / programs)
        << " % differentiate a window, a gather, a fold or a reduction\n";
+  for (const auto &[target, counts] : launches)
+    os << target << ": " << counts.fused << " launches with fusion, "
+       << counts.unfused << " without; fewer in " << counts.fewer << " of "
+       << counts.programs << " programs, more in " << counts.more << "\n";
   if (!coverage)
     return;
   for (const auto &[feature, number] : features)

@@ -379,10 +379,14 @@ void ProgramWriter::writeExport() {
 
 void ProgramWriter::writeUpdate(const Value &loss) {
   std::string over;
-  std::vector<const Value *> params;
+  std::vector<std::string> params;
   for (const Value &value : variables)
     if (value.active & loss.active)
-      params.push_back(&value);
+      params.push_back(value.name);
+  if (loss.active & kLayerParams) {
+    for (const Layer &layer : layers)
+      params.push_back(layer.name);
+  }
   std::string optimizer = random.oneOf(
       {"optim.sgd(lr = 0.1)", "optim.momentum(lr = 0.1, nesterov = true)",
        "optim.adam(lr = 0.01)", "optim.adamw(lr = 0.01, weight_decay = 0.1)",
@@ -392,20 +396,22 @@ void ProgramWriter::writeUpdate(const Value &loss) {
     note("optimizer of the program");
     optimizer = ownOptimizer + "(lr = 0.1)";
   }
-  const Value &param = *params[random.pick(params.size())];
+  const std::string &param = random.of(params);
+  bool isLayer = param[0] == 'm';
   switch (random.pick(4)) {
   case 0: {
     note("statement apply");
     note("op grad");
+    if (isLayer)
+      note("record of a layer");
     std::string gradient = name("g");
-    line("let " + gradient + " = grad(" + loss.name + ", " + param.name + ")");
-    line("apply " + gradient + " * 0.5 to " + param.name + " with " +
-         optimizer);
+    line("let " + gradient + " = grad(" + loss.name + ", " + param + ")");
+    line("apply " + gradient + " * 0.5 to " + param + " with " + optimizer);
     return;
   }
   case 1:
-    note("minimize over params");
-    over = " over " + param.name;
+    note(isLayer ? "minimize over a layer" : "minimize over params");
+    over = " over " + param;
     [[fallthrough]];
   default:
     note("statement minimize");
@@ -455,12 +461,12 @@ void ProgramWriter::writeStep() {
     loss.exact = false;
     loss.bound = 1e4;
     define(loss, text);
-    if (random.chance(20)) {
+    std::vector<const Value *> params;
+    for (const Value &value : variables)
+      if (value.active & loss.active)
+        params.push_back(&value);
+    if (!params.empty() && random.chance(20)) {
       note("op value_and_grad");
-      std::vector<const Value *> params;
-      for (const Value &value : variables)
-        if (value.active & loss.active)
-          params.push_back(&value);
       const Value &param = *params[random.pick(params.size())];
       Value gradient = param;
       gradient.name = name("g");

@@ -31,6 +31,12 @@ namespace tdsl::testing {
 using Kind = reference::ElementKind;
 using Shape = llvm::SmallVector<int64_t, 4>;
 
+/// In place of a param's bit: the params of the layers.
+inline constexpr unsigned kLayerParams = 1u << 31;
+
+/// No value that a statement makes is larger.
+inline constexpr int64_t kMostElements = 1500;
+
 /// The text of an expression and what is known of its value.
 struct Expr {
   std::string text;
@@ -137,8 +143,6 @@ private:
   bool writeCasts();
   bool writeElementwise();
   bool writeReduction();
-  bool writeShapeFunction();
-  bool writePart();
   bool writeMatmul();
   bool writeRandom();
   bool writeCondition();
@@ -146,6 +150,10 @@ private:
   bool writeFold();
   bool writeComputedSize();
   bool writeLayerCall();
+
+  // WriteShapes.cpp
+  bool writeShapeFunction();
+  bool writePart();
 
   // Support
   void note(const std::string &feature) { program.features.insert(feature); }

@@ -6,6 +6,11 @@
 
 #include "RuntimeProgram.h"
 
+#include "tdsl/Artifact/Container.h"
+#include "tdsl/Artifact/Manifest.h"
+#include "tdsl/Target/CPU/CompileCPU.h"
+#include "tdsl/Target/GPU/GPUTarget.h"
+
 #include <vector>
 
 using namespace tdsl;
@@ -107,4 +112,34 @@ RuntimeProgram::call(const std::string &name, const Named &inputs,
   if (status != TDS_OK)
     return makeError("calling " + name);
   return results;
+}
+
+llvm::Expected<std::string>
+testing::makeArtefact(mlir::ModuleOp plan, bool isCPU, llvm::StringRef text) {
+  ManifestOptions manifest;
+  manifest.producer = "tds-random";
+  manifest.programName = "random.tds";
+  manifest.programHash = getSHA256(text);
+  manifest.target.arch = isCPU ? "x86-64-v3" : "sm_80";
+  const gpu::Arch *arch = gpu::lookupArch("sm_80");
+  if (!isCPU) {
+    manifest.target.kind = ArtifactTarget::Kind::CUDA;
+    manifest.target.ptxISA = arch->ptxIsa.str();
+    manifest.target.minDriver = arch->minDriver;
+  }
+  llvm::FailureOr<std::string> manifestText = buildManifest(plan, manifest);
+  if (failed(manifestText))
+    return llvm::createStringError("no manifest");
+  if (!isCPU) {
+    auto ptx = gpu::compileKernels(plan, *arch, *manifestText);
+    if (failed(ptx))
+      return llvm::createStringError("no PTX");
+    return makePTXFile(*ptx, *manifestText);
+  }
+  llvm::SmallVector<char> object;
+  if (failed(cpu::compileCPU(plan, {}, *manifestText, object)))
+    return llvm::createStringError("no object");
+  if (llvm::Error error = finishSharedObject(object))
+    return std::move(error);
+  return std::string(object.begin(), object.end());
 }

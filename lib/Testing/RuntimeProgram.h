@@ -13,6 +13,8 @@
 
 #include "llvm/Support/Error.h"
 
+#include "mlir/IR/BuiltinOps.h"
+
 #include <map>
 #include <string>
 
@@ -48,6 +50,11 @@ private:
   explicit RuntimeProgram(tds_module *module) : module(module) {}
   tds_module *module = nullptr;
 };
+
+/// The bytes of a `.so` (x86-64-v3) or `.ptx` (sm_80) file of a plan. Fails
+/// with what the emitter says, or says nothing where it has given diagnostics.
+llvm::Expected<std::string> makeArtefact(mlir::ModuleOp plan, bool isCPU,
+                                         llvm::StringRef text);
 
 } // namespace tdsl::testing
 

@@ -34,7 +34,7 @@ static cl::opt<bool> print("print",
 static cl::opt<std::string>
     checks("checks", cl::init("gradients,folding,fusion,cpu"),
            cl::desc("What to check, of gradients, folding, fusion, cpu, "
-                    "cpu-unfused, ptx (default: the first four)"),
+                    "cpu-unfused, ptx, launches (default: the first four)"),
            cl::cat(category));
 static cl::opt<bool> coverage("coverage",
                               cl::desc("Print how many programs have what"),
@@ -66,9 +66,11 @@ static bool parseChecks(CheckOptions &options) {
       options.cpuUnfused = true;
     else if (word == "ptx")
       options.ptx = true;
+    else if (word == "launches")
+      options.launches = true;
     else {
       llvm::errs() << "tds-random: --checks knows gradients, folding, fusion, "
-                      "cpu, cpu-unfused and ptx, not '"
+                      "cpu, cpu-unfused, ptx and launches, not '"
                    << word << "'\n";
       return false;
     }

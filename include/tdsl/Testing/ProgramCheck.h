@@ -18,6 +18,7 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -31,15 +32,24 @@ struct CheckOptions {
   bool fusion = true;      ///< kernels of both fusion modes in the evaluator
   bool cpu = true;         ///< CPU code in the runtime
   bool cpuUnfused = false; ///< CPU code with fusion off too
-  bool ptx = false;  ///< PTX in the runtime, on the driver of TDS_CUDA_DRIVER
-  uint64_t seed = 0; ///< of the arguments and variables
+  bool ptx = false; ///< PTX in the runtime, on the driver of TDS_CUDA_DRIVER
+  bool launches = false; ///< count those of both fusion modes
+  uint64_t seed = 0;     ///< of the arguments and variables
   PlantedBug bug = PlantedBug::None;
 };
 
 /// What a check has found. `check` is "front end", "pipeline", "gradient",
-/// "canonical", "folding", "fusion", "cpu", "cpu unfused" or "ptx".
+/// "canonical", "folding", "fusion", "fusion off", "fusion on and off", "cpu",
+/// "cpu unfused", "launches" or "ptx".
 struct Failure {
   std::string check, message;
+};
+
+/// Launches of plans with fusion and without, over programs.
+struct LaunchCounts {
+  uint64_t programs = 0, fused = 0, unfused = 0;
+  /// Programs that have fewer launches with fusion, and those that have more.
+  uint64_t fewer = 0, more = 0;
 };
 
 struct CheckReport {
@@ -50,6 +60,8 @@ struct CheckReport {
   unsigned entries = 0, gradients = 0, kernels = 0;
   /// Elements that were compared bit for bit, and within a bound.
   uint64_t exact = 0, bounded = 0;
+  /// By target, with `CheckOptions::launches`.
+  std::map<std::string, LaunchCounts> launches;
 };
 
 /// Checks programs one after the other; not thread-safe. It keeps one
@@ -63,6 +75,9 @@ public:
   /// integers of an input from [0, N), `whole` gives small whole numbers, `any`
   /// also NaN, infinities and the largest and least numbers. `ids N outside`
   /// draws one of them N too high or below 0.
+  ///
+  /// Lines `// define N = 4` stand for `-D N=4`; what follows a line
+  /// `// file PATH` is a file that the program imports.
   CheckReport check(llvm::StringRef text, const CheckOptions &options = {});
 
 private:

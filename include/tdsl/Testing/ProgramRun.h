@@ -22,6 +22,7 @@ struct RunResult {
   std::map<std::string, unsigned> features;
   /// Programs that differentiate a window, a gather, a fold or a reduction.
   unsigned differentiating = 0;
+  std::map<std::string, LaunchCounts> launches; ///< by target
 
   /// Prints the counts; with `coverage` each feature too, and those that fewer
   /// than one program in a hundred has.
