@@ -37,8 +37,8 @@ struct Call {
 
 class Check {
 public:
-  Check(llvm::StringRef text, const CheckOptions &options, mlir::MLIRContext &context,
-        CheckReport &report)
+  Check(llvm::StringRef text, const CheckOptions &options,
+        mlir::MLIRContext &context, CheckReport &report)
       : text(text), options(options), context(context), report(report),
         handler(&context, [this](mlir::Diagnostic &diagnostic) {
           std::string line;
@@ -57,7 +57,8 @@ private:
   void checkCanonical();
   void findFlags();
   void checkGradients();
-  std::vector<Named> checkModule(const std::string &check, mlir::ModuleOp module,
+  std::vector<Named> checkModule(const std::string &check,
+                                 mlir::ModuleOp module,
                                  const std::vector<Call> &calls);
   void checkFolding();
   void checkRuntime(const std::string &check, mlir::ModuleOp plan, bool isCPU);
@@ -65,7 +66,8 @@ private:
   void compareFusion(const std::vector<Named> &fused,
                      const std::vector<Named> &unfused);
   void countLaunches(llvm::StringRef target);
-  mlir::OwningOpRef<mlir::ModuleOp> makeKernels(bool fusion, llvm::StringRef target);
+  mlir::OwningOpRef<mlir::ModuleOp> makeKernels(bool fusion,
+                                                llvm::StringRef target);
   void compare(const std::string &check, const Call &call, const Named &actual);
   bool runPasses(mlir::ModuleOp module,
                  llvm::function_ref<void(mlir::OpPassManager &)> build);

@@ -1,4 +1,5 @@
-//===- ProgramFiles.cpp - one text that stands for several files -*- C++ -*-===//
+//===- ProgramFiles.cpp - one text that stands for several files -*- C++
+//-*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -21,9 +22,8 @@ ProgramFiles::ProgramFiles(StringRef text) {
       *current = next.take_front(0);
     } else {
       // The lines of a file follow one another.
-      *current = StringRef(current->data(),
-                           rest.data() + rest.size() - next.size() -
-                               current->data());
+      *current = StringRef(current->data(), rest.data() + rest.size() -
+                                                next.size() - current->data());
     }
     if (words.consume_front("// define ")) {
       auto [name, value] = words.split('=');

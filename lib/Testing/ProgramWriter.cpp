@@ -108,9 +108,15 @@ Kind ProgramWriter::pickKind() {
 RandomProgram ProgramWriter::write() {
   static const char *const uses[] = {"use nn, optim", "use nn, optim, init"};
   line(uses[random.pick(2)]);
+  std::string imported;
+  if (random.chance(20))
+    imported = writeImport();
   writeSizes();
-  writeFunctions();
-  writeModules();
+  if (imported.empty()) {
+    writeFunctions();
+    writeModule();
+  }
+  writeLayer();
   writeVariables();
   writeOptimizer();
   unsigned exports = random.pick(3), steps = random.pick(3);
@@ -120,7 +126,42 @@ RandomProgram ProgramWriter::write() {
     writeExport();
   for (unsigned i = 0; i < std::min(steps, 2u); ++i)
     writeStep();
+  program.text += imported;
   return std::move(program);
+}
+
+/// Functions and a module in a file of their own, or in one behind another. The
+/// result stands at the end of the text.
+std::string ProgramWriter::writeImport() {
+  note("declaration import");
+  std::string main = std::move(program.text);
+  program.text.clear();
+  line("// file parts/lib.tds");
+  line("use nn");
+  bool isChain = random.chance(30);
+  if (isChain) {
+    note("import of an import");
+    line("import \"more/base.tds\" as base");
+    line("const shift: f32 = 2 * base.half");
+    line("fn shifted(x: float[...s]) -> float[...s] { base.twice(x) - "
+         "float(shift) }");
+  }
+  writeFunctions();
+  writeModule();
+  for (Function &function : functions)
+    function.name = "lib." + function.name;
+  if (!module.empty())
+    module = "lib." + module;
+  if (isChain) {
+    functions.push_back({"lib.shifted", Function::Form::Elementwise, 1});
+    line("// file parts/more/base.tds");
+    line("const half: f32 = 0.5");
+    line("fn twice(x: float[...s]) -> float[...s] { x + x }");
+  }
+  std::string imported = std::move(program.text);
+  program.text = std::move(main);
+  line("import \"parts/lib.tds\" as lib");
+  return imported;
 }
 
 void ProgramWriter::writeSizes() {
@@ -139,19 +180,35 @@ void ProgramWriter::writeSizes() {
   batchSize = random.pick(count);
   note("declaration dim");
   line(text);
+  if (random.chance(10)) {
+    // Known from outside only.
+    note("dim without a value");
+    std::string size(1, static_cast<char>('A' + count));
+    int64_t extent = random.of(extents);
+    line("dim " + size);
+    line("// define " + size + " = " + std::to_string(extent));
+    sizes.push_back({size, extent});
+    noteExtent(extent);
+  }
   if (random.chance(30)) {
     note("declaration const");
     line("const rate: f32 = 0.37 / 2");
     constants.push_back("rate");
+    if (random.chance(40)) {
+      note("const tensor");
+      line("const taps: f32[3] = [1, -2.5, 0.75]");
+      constants.push_back("taps");
+    }
   }
 }
 
-void ProgramWriter::writeModules() {
+void ProgramWriter::writeModule() {
   if (!random.chance(45))
     return;
   note("declaration module");
-  std::string module = name("M");
+  module = name("M");
   bool writes = random.chance(40), biased = random.chance(50);
+  hasBias = biased;
   line("module " + module + "(In, Out, bias: bool = true) {");
   line("  param w: f32[In, Out] = " +
        std::string(random.oneOf({"0", "init.kaiming_uniform()", "0.1"})));
@@ -174,9 +231,13 @@ void ProgramWriter::writeModules() {
        (biased ? "if bias { y + b } else { y }" : "y") + ")");
   line("  }");
   line("}");
+}
+
+void ProgramWriter::writeLayer() {
+  if (module.empty())
+    return;
   Layer layer;
   layer.name = name("m");
-  layer.writes = writes;
   layer.in = random.of(sizes).second;
   layer.out = random.of(sizes).second;
   if (layer.in == 0 || layer.out == 0)
@@ -191,7 +252,7 @@ void ProgramWriter::writeModules() {
     note("declaration layer");
     line("layer " + layer.name + " = " + module + "(" + sizeText(layer.in) +
          ", " + sizeText(layer.out) +
-         (biased && random.chance(40) ? ", bias = false)" : ")"));
+         (hasBias && random.chance(40) ? ", bias = false)" : ")"));
   }
   layers.push_back(layer);
 }
@@ -253,6 +314,21 @@ void ProgramWriter::addVariablesToPool() {
   for (const Value &value : variables)
     if (!hostile || random.chance(50))
       pool.push_back(value);
+  if (constants.size() > 1) {
+    Value taps;
+    taps.name = constants.back();
+    taps.shape = {3};
+    taps.bound = 2.5;
+    pool.push_back(taps);
+  }
+  if (inStep && random.chance(25)) {
+    Value counter;
+    counter.name = random.oneOf({"tds.step", "tds.seed"});
+    note("counter " + counter.name);
+    counter.kind = Kind::I64;
+    counter.bound = 8;
+    pool.push_back(counter);
+  }
 }
 
 std::string ProgramWriter::writeInputs(bool isStep) {
@@ -398,7 +474,24 @@ void ProgramWriter::writeUpdate(const Value &loss) {
   }
   const std::string &param = random.of(params);
   bool isLayer = param[0] == 'm';
-  switch (random.pick(4)) {
+  std::string as;
+  if (random.chance(15)) {
+    note("update with a name");
+    as = " as " + name("u");
+  }
+  switch (random.pick(5)) {
+  case 1:
+    if (params.size() > 1) {
+      note("statement apply");
+      note("op grad of several");
+      std::string gradients = name("g");
+      line("let " + gradients + " = grad(" + loss.name + ", (" + params[0] +
+           ", " + params[1] + "))");
+      line("apply " + gradients + " to " + params[0] + ", " + params[1] +
+           " with " + optimizer + as);
+      return;
+    }
+    [[fallthrough]];
   case 0: {
     note("statement apply");
     note("op grad");
@@ -406,16 +499,17 @@ void ProgramWriter::writeUpdate(const Value &loss) {
       note("record of a layer");
     std::string gradient = name("g");
     line("let " + gradient + " = grad(" + loss.name + ", " + param + ")");
-    line("apply " + gradient + " * 0.5 to " + param + " with " + optimizer);
+    line("apply " + gradient + " * 0.5 to " + param + " with " + optimizer +
+         as);
     return;
   }
-  case 1:
+  case 2:
     note(isLayer ? "minimize over a layer" : "minimize over params");
     over = " over " + param;
     [[fallthrough]];
   default:
     note("statement minimize");
-    line("minimize " + loss.name + over + " with " + optimizer);
+    line("minimize " + loss.name + over + " with " + optimizer + as);
   }
 }
 

@@ -82,8 +82,7 @@ struct Function {
 struct Layer {
   std::string name;
   int64_t in = 0, out = 0;
-  unsigned count = 0;  ///< of an array; 0 for one instance
-  bool writes = false; ///< a state, in training
+  unsigned count = 0; ///< of an array; 0 for one instance
 };
 
 class ProgramWriter {
@@ -95,7 +94,9 @@ private:
   // ProgramWriter.cpp
   void writeSizes();
   void writeOptimizer();
-  void writeModules();
+  std::string writeImport();
+  void writeModule();
+  void writeLayer();
   void writeVariables();
   void writeExport();
   void writeStep();
@@ -149,11 +150,13 @@ private:
   bool writeLoop();
   bool writeFold();
   bool writeComputedSize();
+  bool writeAssert();
   bool writeLayerCall();
 
   // WriteShapes.cpp
   bool writeShapeFunction();
   bool writePart();
+  bool writeTensor();
 
   // Support
   void note(const std::string &feature) { program.features.insert(feature); }
@@ -182,6 +185,8 @@ private:
   std::vector<std::string> constants;
   std::vector<Value> pool;
   std::string ownOptimizer;
+  std::string module; ///< its name, where there is one
+  bool hasBias = false;
   unsigned counter = 0, indent = 0;
   std::optional<Value> outside; ///< an input with a number out of range
   unsigned entries = 0;
@@ -195,6 +200,7 @@ private:
   Shape target;
   bool inBody = false;
   std::vector<Index> indices; ///< visible in the body
+  int64_t points = 1;         ///< of the definition
   unsigned nested = 0;        ///< reductions around
 };
 

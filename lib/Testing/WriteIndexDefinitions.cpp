@@ -15,7 +15,8 @@ using namespace tdsl::testing;
 using tdsl::reference::isFloat;
 using tdsl::reference::nameOf;
 
-static constexpr int64_t kMostPoints = 600, kMostTerms = 48;
+// Of a second derivative the work is the square of these.
+static constexpr int64_t kMostPoints = 600, kMostTerms = 48, kMostWork = 6000;
 
 /// An index for an axis of `extent` places. False where nothing stays inside
 /// and it may not leave.
@@ -211,7 +212,8 @@ Expr ProgramWriter::reduction(Kind kind, bool exactOnly, bool asStatement) {
                        : random.of(small);
     if (index.extent == 0 && !hostile)
       index.extent = 2;
-    if (terms * index.extent > kMostTerms)
+    if (terms * index.extent > kMostTerms ||
+        points * terms * index.extent > kMostWork)
       index.extent = 2;
     terms *= std::max<int64_t>(index.extent, 1);
     indices.push_back(index);
@@ -278,7 +280,7 @@ bool ProgramWriter::writeIndexDefinition() {
   indices.clear();
   target.clear();
   unsigned rank = 1 + random.pick(3);
-  int64_t points = 1;
+  points = 1;
   Value value;
   value.name = name("v");
   for (unsigned k = 0; k < rank; ++k) {
@@ -319,6 +321,7 @@ bool ProgramWriter::writeIndexDefinition() {
 /// A reduction to a scalar, as an expression statement.
 bool ProgramWriter::writeIndexReduction() {
   inBody = true;
+  points = 1;
   indices.clear();
   target.clear();
   Value value;

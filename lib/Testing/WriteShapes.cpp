@@ -91,12 +91,12 @@ bool ProgramWriter::writeShapeFunction() {
   return true;
 }
 
-/// Concatenation, stacking, splitting, padding, slices and iota.
-bool ProgramWriter::writePart() {
-  if (random.chance(8)) {
+/// A tensor that is written out, or iota.
+bool ProgramWriter::writeTensor() {
+  Value value;
+  value.name = name("v");
+  if (random.chance(40)) {
     note("op iota");
-    Value value;
-    value.name = name("v");
     value.kind = Kind::I32;
     value.shape = {static_cast<int64_t>(1 + random.pick(7))};
     value.below = value.shape[0];
@@ -104,6 +104,29 @@ bool ProgramWriter::writePart() {
     define(value, "iota(" + sizeText(value.shape[0]) + ")");
     return true;
   }
+  note("tensor written out");
+  unsigned rows = 1 + random.pick(3), columns = 1 + random.pick(4);
+  bool isInteger = random.chance(50);
+  std::string text;
+  for (unsigned i = 0; i < rows; ++i) {
+    text += i ? ", [" : "[[";
+    for (unsigned j = 0; j < columns; ++j)
+      text += std::string(j ? ", " : "") + (random.chance(30) ? "-" : "") +
+              std::to_string(random.pick(8)) + (isInteger ? "" : ".25");
+    text += "]";
+  }
+  value.kind = isInteger ? Kind::I32 : Kind::F32;
+  value.shape = {rows, columns};
+  value.bound = 9;
+  noteKind(value.kind);
+  define(value, text + "]");
+  return true;
+}
+
+/// Concatenation, stacking, splitting, padding and slices.
+bool ProgramWriter::writePart() {
+  if (random.chance(12))
+    return writeTensor();
   const Value *of = pickValue([](const Value &v) { return v.rank() > 0; });
   if (!of)
     return false;

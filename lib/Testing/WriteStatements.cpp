@@ -16,6 +16,8 @@ void ProgramWriter::writeStatements(unsigned count) {
 }
 
 bool ProgramWriter::writeStatement() {
+  if (random.chance(4))
+    return writeAssert();
   switch (random.pick(32)) {
   case 0:
   case 1:
@@ -363,7 +365,7 @@ bool ProgramWriter::writeLoop() {
   line("}");
   Value &made = pool.back();
   made.exact = made.exact && e.exact;
-  made.active = e.active | (chooses ? made.active : 0);
+  made.active = e.active; // the last iteration chooses it
   return true;
 }
 
@@ -406,6 +408,27 @@ bool ProgramWriter::writeComputedSize() {
        nameOf(value.kind).str() + "(" + computed + ")");
   value.bound = 2 * value.bound;
   add(value);
+  return true;
+}
+
+/// An `assert` that only the running program can decide. Most hold.
+bool ProgramWriter::writeAssert() {
+  const Value *of =
+      pickValue([](const Value &v) { return v.exact && v.size() > 0; });
+  if (!of)
+    return false;
+  note("statement assert at run time");
+  target = of->shape;
+  std::string holds = "(" + of->name + " == " + of->name + ")";
+  if (isFloat(of->kind))
+    holds = "(" + holds + " or isnan(" + of->name + "))";
+  Expr e = boolExpression(1 + random.pick(2));
+  std::string condition = e.text;
+  if (random.chance(85))
+    condition = "(" + e.text + " or " + holds + ")";
+  if (random.chance(30))
+    condition = random.oneOf({"any", "all"}) + ("(" + condition + ")");
+  line("assert " + condition + ", \"" + of->name + " is as it should be\"");
   return true;
 }
 

@@ -320,7 +320,10 @@ unsigned LaneBuilder::alignmentOf(const Buffer &buffer, const LaneIndex &offset,
                                   unsigned bytes) {
   unsigned start =
       buffer.alignment ? buffer.alignment : options.bufferAlignment;
-  unsigned alignment = std::min(start, options.accessAlignment);
+  // No more than the access itself: LLVM would take it as a licence to read
+  // further, up to that alignment, also behind the end of the buffer.
+  unsigned alignment =
+      std::min({start, options.accessAlignment, unsigned(width) * bytes});
   if (offset.multiple == 0)
     return std::max(alignment, bytes);
   // The largest power of two that divides the byte offset.

@@ -9,6 +9,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace tdsl;
 using namespace tdsl::gpu;
@@ -42,9 +44,25 @@ KernelEmitter::KernelEmitter(const target::OutlinedKernel &outlined,
   SmallVector<int32_t> block(getArray("block"));
   function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
                     builder.getDenseI32ArrayAttr(block));
+  // Every buffer lies at a multiple of 16 bytes, but no more is said than its
+  // size is a multiple of: LLVM widens loads of neighbours (three floats become
+  // four) where the alignment allows it, and would read behind the end.
+  SmallVector<int64_t> alignments(outlined.numBuffers, 16);
+  auto restrict = [&](unsigned position, Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    int64_t bytes =
+        tensor.getNumElements() * tds::getElementBytes(tensor.getElementType());
+    alignments[position] = std::gcd(alignments[position], bytes);
+  };
+  for (auto [argument, position] : llvm::zip_equal(
+           kernel.getBlock()->getArguments(), outlined.inputBuffers))
+    restrict(position, argument.getType());
+  for (auto [output, position] :
+       llvm::zip_equal(kernel.getOutputs(), outlined.outputBuffers))
+    restrict(position, output.getType());
   for (unsigned i = 0; i < outlined.numBuffers; ++i) {
     function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
-                        builder.getI64IntegerAttr(16));
+                        builder.getI64IntegerAttr(alignments[i]));
     if (outlined.disjoint)
       function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
                           builder.getUnitAttr());
@@ -140,6 +158,8 @@ void KernelEmitter::bindConstants() {
       ArrayRef<char> raw = elements.getRawData();
       bytes.assign(raw.begin(), raw.end());
     }
+    // Loads of neighbours may become one of 16 bytes.
+    bytes.resize(llvm::alignTo(bytes.size(), 16));
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(function);
     MLIRContext *context = builder.getContext();

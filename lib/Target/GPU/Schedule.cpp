@@ -155,7 +155,7 @@ static DictionaryAttr scheduleRow(tds::KernelOp kernel) {
   int64_t threads = 32;
   while (threads < 512 && threads * 4 < chunks)
     threads *= 2;
-  int64_t rowsPerBlock = threads == 32 ? std::min<int64_t>(4, rows) : 1;
+  int64_t rowsPerBlock = threads == 32 ? std::clamp<int64_t>(rows, 1, 4) : 1;
   schedule.set("strategy", "block");
   schedule.set("vector", vector);
   schedule.set("threads", threads);

@@ -55,8 +55,37 @@ TEST(RandomPrograms, UnfusedCpuCodeAgrees) {
   expectAgreement(6000, 2, options);
 }
 
+/// Lets PTX run in the simulator, unless the environment names a driver.
+static void useSimulator() {
+  setenv("TDS_CUDA_DRIVER", TDSL_BUILD_DIR "/lib/libtds_cudasim.so",
+         /*overwrite=*/0);
+}
+
+TEST(RandomPrograms, PtxInTheSimulatorAgrees) {
+  useSimulator();
+  CheckOptions options;
+  options.gradients = options.folding = options.fusion = options.cpu = false;
+  options.ptx = true;
+  expectAgreement(7000, 30, options);
+}
+
+TEST(RandomPrograms, FusionLowersLaunches) {
+  CheckOptions options;
+  options.gradients = options.folding = options.cpu = false;
+  options.launches = true;
+  RunResult result = expectAgreement(8000, 40, options);
+  ASSERT_EQ(result.launches.size(), 2u);
+  for (const auto &[target, counts] : result.launches) {
+    EXPECT_EQ(counts.programs, 40u) << target;
+    EXPECT_GT(counts.fewer, 30u) << target;
+    EXPECT_EQ(counts.more, 0u) << target;
+    EXPECT_LT(counts.fused * 3, counts.unfused) << target;
+  }
+}
+
 // What random programs have found, as kinds.
 TEST(RandomPrograms, FoundFaults) {
+  useSimulator();
   const char *texts[] = {
       // An exponent that becomes known by folding is no literal: x ** 4 by
       // products has other bits than the power.
@@ -75,9 +104,42 @@ step train(x: f32[B, 3], lr: f32 = 0.1) -> (l: f32) {
   (sum(x * w))
 }
 )",
+      // No rows, each of many terms.
+      R"(
+export fn none(x: u8[0, 40], y: f32[40, 0]) -> (a: u8[0], b: f32[0]) {
+  let a[i] = min[j](x[i, j])
+  let b[i] = sum[j](y[j, i] * y[j, i])
+  (a, b)
+}
+)",
+      // Neighbours at the end of a tensor whose size is no multiple of 16
+      // bytes.
+      R"(
+export fn ends(x: f32[7], y: f16[3, 3], z: f64[3]) -> (a: f32, b: f32, c: f16[3], d: f64) {
+  let m = x - mean(x)
+  let r = flip(m, 0)
+  let c[i] = sum[j](y[i, j] * y[2 - i, j])
+  (mean(r * r) + mean(m), sum(x * x), c, sum(z * z) + f64([0.5, 1.5, 2.5, 4.5, 5.5][2]))
+}
+)",
+      // Asserts that hold, and one that may not; a program of two files.
+      R"(
+import "a.tds" as a
+param w: f32[3] = 0
+dim B = 4
+step checked(x: f32[B, 3]) -> (l: f32) {
+  assert a.small(x), "x is small"
+  assert x[0, 0] < 1.5, "and its first element even smaller"
+  let l = mean(x * w)
+  w <- w + 1
+  (l)
+}
+// file a.tds
+fn small(x: float[n, m]) -> bool { all(abs(x) < 3) }
+)",
   };
   CheckOptions options;
-  options.cpuUnfused = true;
+  options.cpuUnfused = options.ptx = true;
   for (const char *text : texts)
     for (uint64_t seed = 0; seed < 4; ++seed) {
       options.seed = seed;
