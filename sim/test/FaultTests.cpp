@@ -192,6 +192,50 @@ TEST(Faults, UseAfterFree) {
   EXPECT_EQ(DRIVER(cuMemAlloc)(&p, 16), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
+// A vector of three is loaded as one of four: its padding may be unwritten as
+// long as nothing uses it.
+TEST(Faults, PaddingOfVectors) {
+  const auto kernel = [](const std::string &body) {
+    return ".version 7.8\n.target sm_80\n.address_size 64\n.shared .align 16 "
+           ".b8 s[64];\n.visible .entry k(.param .u64 p, .param .u64 q)\n{\n"
+           ".reg .b64 %p, %q; .reg .b32 %s, %a<8>;\nld.param.u64 %p, [p]; "
+           "ld.param.u64 %q, [q]; mov.u32 %s, s;\n" +
+           body +
+           "\nadd.u32 %a0, %a0, %a2; st.global.u32 [%q], %a0;\nret;\n}\n";
+  };
+  const auto run = [&](const std::string &body, const char *kind) {
+    Gpu gpu;
+    ASSERT_EQ(gpu.load(kernel(body)), CUDA_SUCCESS) << gpu.log();
+    CUdeviceptr P = gpu.alloc(64), Q = gpu.alloc(16);
+    ASSERT_EQ(DRIVER(cuMemsetD32)(P, 5, 3), CUDA_SUCCESS);
+    gpu.launch("k", 1, 1, 0, P, Q);
+    auto reports = gpu.reports();
+    if (!kind) {
+      EXPECT_TRUE(reports.empty()) << body << reports[0].text;
+      EXPECT_EQ(gpu.download<int>(Q, 1)[0], 10) << body;
+      return;
+    }
+    ASSERT_FALSE(reports.empty()) << body;
+    EXPECT_STREQ(reports[0].kind, kind) << body;
+  };
+  const std::string fill = "st.shared.v2.u32 [%s], {5, 5}; st.shared.u32 "
+                           "[%s+8], 5;\n";
+  run("ld.global.v4.u32 {%a0, %a1, %a2, %a3}, [%p];", nullptr);
+  run("ld.global.v4.u32 {%a0, %a1, %a2, _}, [%p];", nullptr);
+  run("ld.v4.u32 {%a0, %a1, %a2, %a3}, [%p];", nullptr);
+  run(fill + "ld.shared.v4.u32 {%a0, %a1, %a2, %a3}, [%s];", nullptr);
+  run("ld.global.v4.u32 {%a0, %a1, %a2, %a3}, [%p]; mov.u32 %a4, %a3;",
+      "uninitialised-global");
+  run("ld.global.v4.u32 {%a0, %a1, %a3, %a2}, [%p];", "uninitialised-global");
+  run(fill + "ld.shared.v4.u32 {%a0, %a1, %a3, %a2}, [%s];",
+      "uninitialised-shared");
+  run("mov.u32 %a0, 5; mov.u32 %a2, 5; ld.global.v4.u32 {%a4, %a5, %a6, %a7}, "
+      "[%p];",
+      "uninitialised-global");
+  run("ld.global.v4.u32 {%a0, %a1, %a2, %a3}, [%p+40];", "misaligned");
+  run("ld.global.v4.u32 {%a0, %a1, %a2, %a3}, [%p+64];", "out-of-bounds");
+}
+
 TEST(Faults, ChecksCanBeTurnedOff) {
   Gpu gpu;
   gpu.configure("forward", 1, "0");

@@ -30,7 +30,7 @@ struct Mma {
   int m, n, k;
   int regsA, regsB, regsC;
   int perReg; // elements of A and B in a register
-  char type;  // h f16, b bf16, t tf32, s s8, u u8
+  char type;  // h f16, b bf16, t tf32, d f64, s s8, u u8
   bool halfC;
   std::function<At(int lane, int i)> a, b, c;
 };
@@ -51,6 +51,7 @@ u32 encode(char type, int v) {
   case 'b':
     return bits >> 16;
   case 't':
+  case 'd': // widened by the kernel
     return bits;
   default:
     return (u32)v & 255;
@@ -72,22 +73,31 @@ void checkMma(const Mma &x) {
       s += (i ? ", %r" : "%r") + std::to_string(base + i);
     return s + "}";
   };
+  const bool isDouble = x.type == 'd';
   int total = x.regsA + x.regsB + x.regsC;
-  std::string ptx =
-      ".version 8.0\n.target sm_90a\n.address_size 64\n.visible "
-      ".entry k(.param .u64 p)\n{ .reg .b64 %rd<4>; .reg .b32 "
-      "%r<60>; .reg .b32 %t;\nld.param.u64 %rd1, [p]; mov.u32 %t, "
-      "%tid.x; mul.wide.u32 %rd2, %t, " +
-      std::to_string(total * 4) + "; add.s64 %rd3, %rd1, %rd2;\n";
-  for (int i = 0; i < total; ++i)
-    ptx += "ld.global.b32 %r" + std::to_string(i) + ", [%rd3+" +
-           std::to_string(4 * i) + "];\n";
+  std::string ptx = ".version 8.0\n.target sm_90a\n.address_size 64\n.visible "
+                    ".entry k(.param .u64 p)\n{ .reg .b64 %rd<4>; .reg .f32 "
+                    "%f; .reg .b32 %t; .reg " +
+                    std::string(isDouble ? ".f64" : ".b32") +
+                    " %r<60>;\nld.param.u64 %rd1, [p]; mov.u32 %t, "
+                    "%tid.x; mul.wide.u32 %rd2, %t, " +
+                    std::to_string(total * 4) + "; add.s64 %rd3, %rd1, %rd2;\n";
+  for (int i = 0; i < total; ++i) {
+    std::string r = "%r" + std::to_string(i),
+                at = ", [%rd3+" + std::to_string(4 * i) + "];\n";
+    ptx += isDouble ? "ld.global.f32 %f" + at + "cvt.f64.f32 " + r + ", %f;\n"
+                    : "ld.global.b32 " + r + at;
+  }
   int c0 = x.regsA + x.regsB;
   ptx += std::string(x.op) + " " + list(c0, x.regsC) + ", " + list(0, x.regsA) +
          ", " + list(x.regsA, x.regsB) + ", " + list(c0, x.regsC) + ";\n";
-  for (int i = 0; i < x.regsC; ++i)
-    ptx += "st.global.b32 [%rd3+" + std::to_string(4 * (c0 + i)) + "], %r" +
-           std::to_string(c0 + i) + ";\n";
+  for (int i = 0; i < x.regsC; ++i) {
+    std::string r = "%r" + std::to_string(c0 + i),
+                at = " [%rd3+" + std::to_string(4 * (c0 + i)) + "], ";
+    ptx += isDouble
+               ? "cvt.rn.f32.f64 %f, " + r + ";\nst.global.f32" + at + "%f;\n"
+               : "st.global.b32" + at + r + ";\n";
+  }
   ptx += "ret; }\n";
 
   Random g(77);
@@ -196,6 +206,18 @@ TEST(Layouts, MmaFragments) {
             2, 4, 1, 't', false, at8, bt8, c16});
   checkMma({"mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32", 16, 8, 4, 2,
             1, 4, 1, 't', false, at4, bt4, c16});
+  auto ad16 = [](int l, int i) {
+    return At{i % 2 == 0 ? l / 4 : l / 4 + 8,
+              i % 2 == 0 ? i * 2 + l % 4 : i * 2 - 2 + l % 4};
+  };
+  auto bd = [](int l, int i) { return At{l % 4 + 4 * i, l / 4}; };
+  const std::string f64 = ".row.col.f64.f64.f64.f64";
+  checkMma({(p + "m16n8k4" + f64).c_str(), 16, 8, 4, 2, 1, 4, 1, 'd', false,
+            at4, bt4, c16});
+  checkMma({(p + "m16n8k8" + f64).c_str(), 16, 8, 8, 4, 2, 4, 1, 'd', false,
+            at8, bt8, c16});
+  checkMma({(p + "m16n8k16" + f64).c_str(), 16, 8, 16, 8, 4, 4, 1, 'd', false,
+            ad16, bd, c16});
   for (char type : {'s', 'u'}) {
     std::string t = type == 's' ? ".s32.s8.s8.s32" : ".s32.u8.u8.s32";
     checkMma({(p + "m16n8k16.row.col" + t).c_str(), 16, 8, 16, 2, 1, 4, 4, type,

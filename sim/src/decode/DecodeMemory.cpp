@@ -5,86 +5,25 @@
 
 namespace tds::sim {
 
-void FunctionDecoder::load(const OpInfo &info) {
-  operandCount(2, 2);
-  const auto &ops = current->operands;
+/// The elements of a load's destination or a store's source, as many as the
+/// opcode says; `verb` is "load" or "store".
+std::vector<const Operand *>
+FunctionDecoder::accessElements(const Operand &op, const OpInfo &info,
+                                const std::string &verb) {
   std::vector<const Operand *> elements;
-  elementRegs(ops[0], elements);
-  u32 count = info.counts[0];
-  if (elements.size() != count || (ops[0].kind == Operand::Vec) != (count > 1))
-    fail("'" + current->opcode + "' loads " + std::to_string(count) +
-         " values into " + std::to_string(elements.size()));
-  Op o = blank(info);
-  o.size = (u16)bytesOf(info.d);
-  u32 regBytes = 0;
-  std::vector<u32> regs;
-  for (const Operand *e : elements) {
-    if (e->kind == Operand::Sink && count > 1) {
-      regs.push_back(scratch());
-      continue;
-    }
-    if (e->kind != Operand::Reg || e->regType == Ty::Pred)
-      fail("a load needs a register as its destination");
-    u32 bytes = laneBytesOf(e->regType);
-    if (bytes < bytesOf(info.d) ||
-        (isFloat(info.d) && bytes != laneBytesOf(info.d)))
-      fail("destination register of type ." + std::string(nameOf(e->regType)) +
-           " does not fit '" + current->opcode + "'");
-    if (regBytes && bytes != regBytes)
-      fail("registers of a vector load must have one size");
-    regBytes = bytes;
-    regs.push_back(registerOffset(e->reg, e->regType));
-  }
-  if (!regBytes)
-    regBytes = laneBytesOf(info.d);
-  // Parameters of functions live in the frame, those of kernels in a buffer.
-  const Operand &where = ops[1];
-  Space space = info.space;
-  if (space == Space::Param && where.kind == Operand::Addr &&
-      where.sub[0].kind == Operand::Symbol) {
-    const Var *var = where.sub[0].var;
-    if (var->space != Space::Param)
-      fail("'" + var->name + "' is not a parameter");
-    if (!code.isEntry || localOffsets.count(var)) {
-      if (where.imm < 0 ||
-          (u64)where.imm + bytesOf(info.d) * count > var->bytes)
-        fail("access beyond the end of parameter '" + var->name + "'");
-      o.a = (code.isEntry || localOffsets.count(var)) ? localOffsets.at(var)
-                                                      : paramOffsets.at(var);
-      o.imm = where.imm;
-      o.aux2 = 1;
-      o.target = (u32)alignUp(var->bytes, 8); // stride of a lane
-    }
-  }
-  if (!o.aux2)
-    addressOperand(o, where, info);
-  noteAccess(space, bytesOf(info.d));
-  o.d = regs[0];
-  o.ext = (u32)code.ext.size();
-  o.nExt = (u16)count;
-  for (u32 r : regs)
-    code.ext.push_back(r);
-  o.uses = Uses::WritesExt;
-  o.fn = loadHandler(o.aux2 ? Space::None : space, info.d, regBytes, count);
-  if (info.size) {
-    o.fn = strongHandler(space, info.d, regBytes, false);
-    o.flow = Flow::Yield; // a loop that waits for another block comes by here
-    o.target = info.size;
-  }
-  if (!o.fn)
-    fail("'" + current->opcode + "' is not supported");
-  emit(o);
+  elementRegs(op, elements);
+  const u32 count = info.counts[0];
+  if (elements.size() != count || (op.kind == Operand::Vec) != (count > 1))
+    fail("'" + current->opcode + "' " + verb + "s " + std::to_string(count) +
+         " values, not " + std::to_string(elements.size()));
+  return elements;
 }
 
-void FunctionDecoder::store(const OpInfo &info) {
-  operandCount(2, 2);
-  const auto &ops = current->operands;
-  std::vector<const Operand *> elements;
-  elementRegs(ops[1], elements);
-  u32 count = info.counts[0];
-  if (elements.size() != count || (ops[1].kind == Operand::Vec) != (count > 1))
-    fail("'" + current->opcode + "' stores " + std::to_string(count) +
-         " values from " + std::to_string(elements.size()));
+/// Bytes of a lane of the registers among `elements`, which must fit the type
+/// in memory and have one size.
+u32 FunctionDecoder::accessRegBytes(
+    const std::vector<const Operand *> &elements, const OpInfo &info,
+    const std::string &verb) {
   u32 regBytes = 0;
   for (const Operand *e : elements) {
     if (e->kind != Operand::Reg)
@@ -92,14 +31,98 @@ void FunctionDecoder::store(const OpInfo &info) {
     u32 bytes = e->regType == Ty::Pred ? 0 : laneBytesOf(e->regType);
     if (bytes < bytesOf(info.d) ||
         (isFloat(info.d) && bytes != laneBytesOf(info.d)))
-      fail("source register of type ." + std::string(nameOf(e->regType)) +
+      fail("register of type ." + std::string(nameOf(e->regType)) +
            " does not fit '" + current->opcode + "'");
     if (regBytes && bytes != regBytes)
-      fail("registers of a vector store must have one size");
+      fail("registers of a vector " + verb + " must have one size");
     regBytes = bytes;
   }
-  if (!regBytes)
-    regBytes = laneBytesOf(info.d);
+  return regBytes ? regBytes : laneBytesOf(info.d);
+}
+
+/// Parameters of functions live in the frame: their place, and the bytes from
+/// lane to lane. False where `where` is another place.
+bool FunctionDecoder::frameParameter(Op &o, const Operand &where,
+                                     const OpInfo &info) {
+  if (info.space != Space::Param || where.kind != Operand::Addr ||
+      where.sub[0].kind != Operand::Symbol)
+    return false;
+  const Var *var = where.sub[0].var;
+  if (var->space != Space::Param)
+    fail("'" + var->name + "' is not a parameter");
+  auto local = localOffsets.find(var);
+  if (code.isEntry && local == localOffsets.end())
+    return false; // a kernel's own lie in a buffer
+  if (where.imm < 0 ||
+      (u64)where.imm + bytesOf(info.d) * info.counts[0] > var->bytes)
+    fail("access beyond the end of parameter '" + var->name + "'");
+  o.a = local != localOffsets.end() ? local->second : paramOffsets.at(var);
+  o.imm = where.imm;
+  o.aux2 = 1;
+  o.target = (u32)alignUp(var->bytes, 8);
+  return true;
+}
+
+/// Completes a load or store of `regs` and emits it.
+void FunctionDecoder::emitAccess(Op &o, const OpInfo &info,
+                                 const std::vector<u32> &regs, u32 regBytes,
+                                 bool isStore) {
+  noteAccess(info.space, bytesOf(info.d));
+  o.size = (u16)bytesOf(info.d);
+  o.d = regs[0];
+  o.ext = (u32)code.ext.size();
+  o.nExt = (u16)regs.size();
+  code.ext.insert(code.ext.end(), regs.begin(), regs.end());
+  o.uses = isStore ? Uses::Stores : Uses::WritesExt;
+  if (info.size) {
+    o.fn = strongHandler(info.space, info.d, regBytes, isStore);
+    o.target = info.size;
+    if (!isStore)
+      o.flow = Flow::Yield; // a loop that waits for another block comes by here
+  } else {
+    Space space = o.aux2 ? Space::None : info.space;
+    o.fn = isStore ? storeHandler(space, info.d, regBytes, info.counts[0])
+                   : loadHandler(space, info.d, regBytes, info.counts[0]);
+  }
+  if (!o.fn)
+    fail("'" + current->opcode + "' is not supported");
+  emit(o);
+}
+
+void FunctionDecoder::load(const OpInfo &info) {
+  operandCount(2, 2);
+  const auto &ops = current->operands;
+  const auto elements = accessElements(ops[0], info, "load");
+  Op o = blank(info);
+  const u32 regBytes = accessRegBytes(elements, info, "load");
+  std::vector<u32> regs;
+  u32 used = 0;
+  for (u32 i = 0; i < elements.size(); ++i) {
+    const Operand &e = *elements[i];
+    if (e.kind == Operand::Sink && elements.size() > 1) {
+      regs.push_back(scratch());
+      continue;
+    }
+    if (e.kind != Operand::Reg || e.regType == Ty::Pred)
+      fail("a load needs a register as its destination");
+    // A register that stands nowhere else holds padding that nobody uses.
+    if (mentions[e.reg] > 1)
+      used |= 1u << i;
+    regs.push_back(registerOffset(e.reg, e.regType));
+  }
+  if (!frameParameter(o, ops[1], info)) {
+    addressOperand(o, ops[1], info);
+    const bool some = used && used != (1u << elements.size()) - 1;
+    o.target = some ? used : allElements;
+  }
+  emitAccess(o, info, regs, regBytes, false);
+}
+
+void FunctionDecoder::store(const OpInfo &info) {
+  operandCount(2, 2);
+  const auto &ops = current->operands;
+  const auto elements = accessElements(ops[1], info, "store");
+  const u32 regBytes = accessRegBytes(elements, info, "store");
   std::vector<u32> regs;
   for (const Operand *e : elements) {
     if (e->kind == Operand::Reg) {
@@ -113,9 +136,7 @@ void FunctionDecoder::store(const OpInfo &info) {
     }
   }
   Op o = blank(info);
-  o.size = (u16)bytesOf(info.d);
-  Space space = info.space;
-  if (space == Space::Param) {
+  if (info.space == Space::Param) {
     const Operand &where = ops[0];
     if (where.kind != Operand::Addr || where.sub[0].kind != Operand::Symbol ||
         where.sub[0].var->space != Space::Param)
@@ -126,30 +147,11 @@ void FunctionDecoder::store(const OpInfo &info) {
       isReturn |= r.get() == var;
     if (!localOffsets.count(var) || (!isReturn && !var->owner))
       fail("parameter '" + var->name + "' cannot be written here");
-    if (where.imm < 0 || (u64)where.imm + bytesOf(info.d) * count > var->bytes)
-      fail("access beyond the end of parameter '" + var->name + "'");
-    o.a = localOffsets.at(var);
-    o.imm = where.imm;
-    o.aux2 = 1;
-    o.target = (u32)alignUp(var->bytes, 8);
+    frameParameter(o, where, info);
   } else {
     addressOperand(o, ops[0], info);
   }
-  noteAccess(space, bytesOf(info.d));
-  o.d = regs[0];
-  o.ext = (u32)code.ext.size();
-  o.nExt = (u16)count;
-  for (u32 r : regs)
-    code.ext.push_back(r);
-  o.uses = Uses::Stores;
-  o.fn = storeHandler(o.aux2 ? Space::None : space, info.d, regBytes, count);
-  if (info.size) {
-    o.fn = strongHandler(space, info.d, regBytes, true);
-    o.target = info.size;
-  }
-  if (!o.fn)
-    fail("'" + current->opcode + "' is not supported");
-  emit(o);
+  emitAccess(o, info, regs, regBytes, true);
 }
 
 void FunctionDecoder::atom(const OpInfo &info, bool hasResult) {

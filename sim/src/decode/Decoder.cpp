@@ -9,13 +9,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "decode/Decoder.h"
-
-#include "decode/Decoder.h"
 #include "decode/FunctionDecoder.h"
 #include "decode/SharedLayout.h"
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 namespace tds::sim {
 
@@ -261,6 +260,21 @@ void FunctionDecoder::instruction(const Instr &in) {
 
 void FunctionDecoder::run() {
   code.name = fn.name;
+  mentions.assign(fn.numRegs, 0);
+  std::function<void(const Operand &)> mention = [&](const Operand &op) {
+    if (op.kind == Operand::Reg)
+      ++mentions[op.reg];
+    for (const Operand &inner : op.sub)
+      mention(inner);
+    if (op.second)
+      mention(*op.second);
+  };
+  for (const Instr &in : fn.body) {
+    if (in.guarded)
+      ++mentions[in.guard];
+    for (const Operand &op : in.operands)
+      mention(op);
+  }
   code.isEntry = fn.isEntry;
   code.line = fn.line;
   std::copy(fn.reqThreads, fn.reqThreads + 3, code.reqThreads);

@@ -78,6 +78,14 @@ private:
   void collective(const OpInfo &info);
   void load(const OpInfo &info);
   void store(const OpInfo &info);
+  std::vector<const Operand *> accessElements(const Operand &op,
+                                              const OpInfo &info,
+                                              const std::string &verb);
+  u32 accessRegBytes(const std::vector<const Operand *> &elements,
+                     const OpInfo &info, const std::string &verb);
+  bool frameParameter(Op &o, const Operand &where, const OpInfo &info);
+  void emitAccess(Op &o, const OpInfo &info, const std::vector<u32> &regs,
+                  u32 regBytes, bool isStore);
   void atom(const OpInfo &info, bool hasResult);
   void mov(const OpInfo &info);
   void cvta(const OpInfo &info);
@@ -101,6 +109,7 @@ private:
   Code &code;
   const std::map<std::string, u32> &indices;
   std::vector<u32> regOffsets;
+  std::vector<u32> mentions; // of each register, as operand or guard
   std::map<std::pair<u64, u8>, u32> immediates;
   std::map<std::pair<Special, u8>, u32> specials;
   std::map<const Var *, u32> localOffsets, paramOffsets;

@@ -17,9 +17,9 @@ std::string hex(u64 v) {
   return text;
 }
 const char *verbOf(Use use) {
-  return use == Use::Read    ? "read"
-         : use == Use::Write ? "write"
-                             : "atomic access";
+  return use == Use::Read || use == Use::Peek ? "read"
+         : use == Use::Write                  ? "write"
+                                              : "atomic access";
 }
 
 [[noreturn]] void misaligned(Warp &w, int lane, Space space, u64 address,
@@ -75,6 +75,8 @@ void locate(Warp &w, int lane, u64 address, u32 bytes, Use use) {
 
 void enterGlobal(Warp &w, int lane, u64 address, u32 bytes, Use use) {
   const CheckFlags &checks = w.block->launch->checks;
+  if (use == Use::Peek)
+    return;
   if (w.hit.readOnly && use != Use::Read)
     w.fault(FaultKind::ReadOnly,
             std::string(verbOf(use)) + " of constant memory at " + hex(address),
@@ -180,10 +182,10 @@ static void resolveShared(Warp &w, const u64 *address, u32 bytes, u32 align,
                     ", which is not a shared address",
                 i);
   checkSharedBounds(w, a, bytes, align, verbOf(use));
-  if (use != Use::Atomic && w.block->checked())
-    checkShared(w, a, bytes, use == Use::Write);
-  else if (w.block->checked())
+  if (w.block->checked() && use == Use::Atomic)
     checkSharedAtomic(w, a, bytes);
+  else if (w.block->checked() && use != Use::Peek)
+    checkShared(w, a, bytes, use == Use::Write);
   u8 *shared = w.block->shared;
   TDS_LANES out[i] = shared + a[i];
 }
@@ -208,7 +210,7 @@ static void resolveCluster(Warp &w, const u64 *address, u32 bytes, u32 align,
         clusterPlace(w, i, address[i], bytes, align, verbOf(use));
     out[i] = place.pointer();
     own[i] = place.at;
-    if (single || !w.block->clocks)
+    if (single || !w.block->clocks || use == Use::Peek)
       continue;
     if (use == Use::Atomic)
       w.block->clocks->atomic(w, i, *place.block, place.at, bytes);
@@ -259,7 +261,7 @@ void resolve(Warp &w, Space space, const u64 *address, u32 bytes, u32 align,
         out[i] = nullptr;
         continue;
       }
-      if (use != Use::Read)
+      if (use == Use::Write || use == Use::Atomic)
         w.fault(FaultKind::ReadOnly, "write of a kernel parameter", i);
       u64 size = w.block->launch->entry->paramBytes;
       if (address[i] > size || bytes > size - address[i])
@@ -334,7 +336,8 @@ void resolve(Warp &w, Space space, const u64 *address, u32 bytes, u32 align,
     low |= address[i];
   }
   bool inHit = lo >= w.hit.lo && hi < w.hit.hi && bytes <= w.hit.hi - hi;
-  bool slow = (low & (align - 1)) || (w.hit.readOnly && use != Use::Read);
+  bool slow = (low & (align - 1)) ||
+              (w.hit.readOnly && use != Use::Read && use != Use::Peek);
   bool shadowed = (checks.init && w.hit.init) ||
                   (checks.globalRace && w.hit.race && use != Use::Atomic);
   if (inHit && !slow && !shadowed) {

@@ -15,8 +15,9 @@ namespace tds::sim {
 void laneAddresses(Warp &w, u32 reg, u32 form, s64 offset, u64 *out);
 
 /// Host pointers for an access of `bytes` at each lane's address in `space`,
-/// bounds, alignment, initialisation and races checked.
-enum class Use : u8 { Read, Write, Atomic };
+/// bounds, alignment, initialisation and races checked. Peek: only bounds and
+/// alignment.
+enum class Use : u8 { Read, Write, Atomic, Peek };
 void resolve(Warp &w, Space space, const u64 *address, u32 bytes, u32 align,
              Use use, u8 **out);
 

@@ -43,7 +43,7 @@ bool sharedAddresses(Warp &w, const Op &o, u32 *out) {
 /// broadcasts are recognised.
 template <class M, class R> bool loadShared(Warp &w, const Op &o) {
   u32 a[32];
-  if (!sharedAddresses(w, o, a))
+  if (o.target != allElements || !sharedAddresses(w, o, a))
     return false;
   const u32 n = o.nExt, bytes = (u32)sizeof(M) * n;
   checkSharedBounds(w, a, bytes, bytes, "read");
@@ -85,6 +85,22 @@ template <class M, class R> bool loadShared(Warp &w, const Op &o) {
   return true;
 }
 
+/// Padding need not have been written: only the elements that something uses
+/// are looked at.
+template <Space S>
+void resolveUsed(Warp &w, const u64 *address, u32 n, u32 size, u32 used,
+                 u8 **out) {
+  resolve(w, S, address, n * size, n * size, Use::Peek, out);
+  for (u32 e = 0; e < n; ++e) {
+    if (!(used >> e & 1))
+      continue;
+    u64 at[32];
+    u8 *unused[32];
+    TDS_LANES at[i] = address[i] + e * size;
+    resolve(w, S, at, size, size, Use::Read, unused);
+  }
+}
+
 /// M: type in memory (its sign extends), R: unsigned type of the register.
 template <Space S, class M, class R> void load(Warp &w, const Op &o) {
   if constexpr (S == Space::Shared)
@@ -94,7 +110,10 @@ template <Space S, class M, class R> void load(Warp &w, const Op &o) {
   u8 *p[32];
   const u32 n = o.nExt, bytes = (u32)sizeof(M) * n;
   laneAddresses(w, o.a, o.aux, o.imm, address);
-  resolve(w, S, address, bytes, bytes, Use::Read, p);
+  if (n == 1 || o.target == allElements)
+    resolve(w, S, address, bytes, bytes, Use::Read, p);
+  else
+    resolveUsed<S>(w, address, n, (u32)sizeof(M), o.target, p);
   const u32 *ext = &w.code->ext[o.ext];
   if (w.mask == ~0u) {
     if (n == 1 && sizeof(M) == sizeof(R)) {

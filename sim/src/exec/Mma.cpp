@@ -25,9 +25,9 @@ struct Place {
 };
 template <int M, int K, El E> inline Place placeA(int l, int i) {
   int g = l >> 2, t = l & 3;
-  if (E == El::F64)
+  if (E == El::F64 && M == 8)
     return {g, t};
-  if (E == El::TF32)
+  if (E == El::TF32 || E == El::F64)
     return {g + (i & 1) * 8, t + (i >> 1) * 4};
   if (E == El::S8 || E == El::U8) {
     if (M == 8)
@@ -40,9 +40,7 @@ template <int M, int K, El E> inline Place placeA(int l, int i) {
 }
 template <El E> inline Place placeB(int l, int i) {
   int g = l >> 2, t = l & 3;
-  if (E == El::F64)
-    return {t, g};
-  if (E == El::TF32)
+  if (E == El::TF32 || E == El::F64)
     return {t + i * 4, g};
   if (E == El::S8 || E == El::U8)
     return {t * 4 + (i & 3) + (i >> 2) * 16, g};
@@ -229,26 +227,32 @@ template <int K, El E> void mmaVector(Warp &w, const Op &o) {
 }
 #endif
 
-void mmaDouble(Warp &w, const Op &o) {
+template <int M, int K> void mmaDouble(Warp &w, const Op &o) {
   needAll(w);
+  constexpr int regsA = M * K / 32, regsB = K / 4, regsC = M / 4;
   const u32 *ext = &w.code->ext[o.ext];
-  double A[8][4], B[4][8], C[8][8];
-  const double *a = w.reg<double>(ext[2]), *b = w.reg<double>(ext[3]);
+  const u32 *extA = ext + regsC, *extB = extA + regsA, *extC = extB + regsB;
+  double A[M][K], B[K][8], C[M][8];
   for (int l = 0; l < 32; ++l) {
-    Place pa = placeA<8, 4, El::F64>(l, 0), pb = placeB<El::F64>(l, 0);
-    A[pa.row][pa.col] = a[l];
-    B[pb.row][pb.col] = b[l];
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < regsA; ++i) {
+      Place p = placeA<M, K, El::F64>(l, i);
+      A[p.row][p.col] = w.reg<double>(extA[i])[l];
+    }
+    for (int i = 0; i < regsB; ++i) {
+      Place p = placeB<El::F64>(l, i);
+      B[p.row][p.col] = w.reg<double>(extB[i])[l];
+    }
+    for (int i = 0; i < regsC; ++i) {
       Place p = placeC(l, i);
-      C[p.row][p.col] = w.reg<double>(ext[4 + i])[l];
+      C[p.row][p.col] = w.reg<double>(extC[i])[l];
     }
   }
-  for (int i = 0; i < 8; ++i)
+  for (int i = 0; i < M; ++i)
     for (int j = 0; j < 8; ++j)
-      for (int k = 0; k < 4; ++k)
+      for (int k = 0; k < K; ++k)
         C[i][j] = __builtin_fma(A[i][k], B[k][j], C[i][j]);
   for (int l = 0; l < 32; ++l)
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < regsC; ++i) {
       Place p = placeC(l, i);
       w.reg<double>(ext[i])[l] = C[p.row][p.col];
     }
@@ -354,8 +358,15 @@ void registerMma(Registry &r) {
          mmaFloat<8, El::TF32, false>, B, B, 4, 4, 2, 70, 80);
   addMma(r, base + "m16n8k4.row.col.f32.tf32.tf32.f32",
          mmaFloat<4, El::TF32, false>, B, B, 4, 2, 1, 70, 80);
-  addMma(r, base + "m8n8k4.row.col.f64.f64.f64.f64", mmaDouble, Ty::F64,
-         Ty::F64, 2, 1, 1, 70, 80);
+  const std::string doubles = ".row.col.f64.f64.f64.f64";
+  addMma(r, base + "m8n8k4" + doubles, mmaDouble<8, 4>, Ty::F64, Ty::F64, 2, 1,
+         1, 70, 80);
+  addMma(r, base + "m16n8k4" + doubles, mmaDouble<16, 4>, Ty::F64, Ty::F64, 4,
+         2, 1, 78, 90);
+  addMma(r, base + "m16n8k8" + doubles, mmaDouble<16, 8>, Ty::F64, Ty::F64, 4,
+         4, 2, 78, 90);
+  addMma(r, base + "m16n8k16" + doubles, mmaDouble<16, 16>, Ty::F64, Ty::F64, 4,
+         8, 4, 78, 90);
   addIntShapes<El::S8, El::S8>(r, "s8", "s8");
   addIntShapes<El::S8, El::U8>(r, "s8", "u8");
   addIntShapes<El::U8, El::S8>(r, "u8", "s8");

@@ -44,6 +44,9 @@ enum class Uses : u8 {
   Mma        // a wgmma: looks after itself
 };
 
+/// Op::target of a load of registers: which of its elements anything reads.
+constexpr u32 allElements = ~0u;
+
 struct Op {
   Handler fn = nullptr;
   u32 d = noReg, a = noReg, b = noReg, c = noReg;
@@ -52,7 +55,7 @@ struct Op {
   bool predNegated = false;
   Flow flow = Flow::Plain;
   u8 aux = 0, aux2 = 0;
-  u32 target = 0; // operation index or function number
+  u32 target = 0; // operation index, function number or mask of elements
   u32 ext = 0;    // first of nExt entries in Code::ext
   u16 nExt = 0, size = 0;
   u32 line = 0, loc = 0;
