@@ -6,10 +6,12 @@
 #include "Outputs.h"
 #include "Profile.h"
 
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 
 namespace tdsrun {
 
@@ -75,23 +77,51 @@ std::string elementText(const NamedArray &array, size_t index) {
   return text;
 }
 
-/// Everything that is needed between batches. A sum of one result: integers
-/// in 64 bits, floats in double, weighted.
+/// Everything that is needed between batches.
 struct Sweep::State {
   State(const tds::Entry &entry, const std::string &data,
-        const std::vector<std::string> &set, const tds_loader_options &options)
-      : entry(entry), fixed(entry, set, data), loader(entry, data, options) {}
+        const std::vector<std::string> &set, const tds_loader_options &options,
+        bool gatherRows)
+      : entry(entry), fixed(entry, set, data), loader(entry, data, options),
+        gatherRows(gatherRows) {}
+
+  bool isGathered(size_t result) const {
+    return entry.results()[result].hasDataAxis;
+  }
+  void prepare();
+  void begin(const tds_tensor *batch, uint64_t rows);
+  void complete();
+  void add(size_t result, const char *data, double weight);
+  std::vector<NamedArray> combined();
 
   tds::Entry entry;
   FixedInputs fixed;
   tds::Loader loader;
-  bool gatherRows = false;
+  const bool gatherRows;
+  std::vector<NamedArray> gathered; ///< one a result, empty where it adds up
+
+  /// A sum of one result: integers in 64 bits, floats in double, weighted.
   struct Sum {
     std::vector<int64_t> integers;
     std::vector<double> floats;
   };
   std::vector<Sum> sums;
   double weight = 0;
+
+  /// What a call in flight writes to.
+  struct Slot {
+    std::vector<std::vector<char>> data;
+    std::vector<tds_tensor> raw;
+  };
+  static constexpr size_t inFlight = 2; ///< what the runtime allows
+  std::array<Slot, inFlight> slots;     ///< by batch, modulo
+  struct Flight {
+    tds::Call call;
+    uint64_t rows;
+    double weight;
+  };
+  std::deque<Flight> flying;
+  uint64_t completed = 0;
 };
 
 static tds_loader_options evalOptions() {
@@ -102,8 +132,8 @@ static tds_loader_options evalOptions() {
 
 Sweep::Sweep(const tds::Entry &entry, const std::string &data,
              const std::vector<std::string> &set, bool gatherRows)
-    : state(std::make_unique<State>(entry, data, set, evalOptions())) {
-  state->gatherRows = gatherRows;
+    : state(std::make_unique<State>(entry, data, set, evalOptions(),
+                                    gatherRows)) {
   // Said now, not after an epoch of training.
   for (const tds::Port &port : entry.results())
     if (!port.hasDataAxis && port.type == TDS_BOOL &&
@@ -118,89 +148,120 @@ Sweep::~Sweep() = default;
 
 uint64_t Sweep::rows() const { return state->loader.rows(); }
 
-bool Sweep::run() {
-  auto begin = std::chrono::steady_clock::now();
-  State &s = *state;
-  const std::vector<tds::Port> &ports = s.entry.results();
-  s.loader.seek(0, 0);
-  s.sums.assign(ports.size(), {});
-  s.weight = 0;
-  std::vector<NamedArray> gathered;
+static size_t countElements(const std::vector<int64_t> &shape) {
+  size_t count = 1;
+  for (int64_t extent : shape)
+    count *= static_cast<size_t>(extent);
+  return count;
+}
+
+/// Sets everything to its beginning.
+void Sweep::State::prepare() {
+  const std::vector<tds::Port> &ports = entry.results();
+  flying.clear();
+  loader.seek(0, 0);
+  completed = 0;
+  weight = 0;
+  sums.assign(ports.size(), {});
+  gathered.clear();
   for (size_t i = 0; i < ports.size(); ++i) {
-    const tds::Port &port = ports[i];
-    gathered.push_back({port.name, port.type, port.shape, {}});
-    size_t count = 1;
-    for (int64_t extent : port.shape)
-      count *= static_cast<size_t>(extent);
-    if (port.hasDataAxis)
+    gathered.push_back({ports[i].name, ports[i].type, ports[i].shape, {}});
+    if (isGathered(i))
       continue;
-    s.sums[i].integers.assign(count, 0);
-    s.sums[i].floats.assign(count, 0);
+    sums[i].integers.assign(countElements(ports[i].shape), 0);
+    sums[i].floats.assign(sums[i].integers.size(), 0);
   }
-
-  const tds_tensor *batch = nullptr;
-  uint64_t rows = 0;
-  while (s.loader.next(batch, rows)) {
-    if (interrupted())
-      return false;
-    std::vector<tds_tensor> inputs(batch, batch + s.entry.inputs().size());
-    s.fixed.apply(inputs);
-    double weight = static_cast<double>(rows);
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const tds::Port &port = s.entry.inputs()[i];
-      if (!port.isWeight)
-        continue;
-      weight = 0;
-      const char *at = static_cast<const char *>(inputs[i].data);
-      for (int64_t row = 0; row < port.shape[0]; ++row)
-        weight += load<float>(at + 4 * row);
-    }
-    s.weight += weight;
-    tds::Results out = s.entry.callRaw(std::move(inputs));
+  for (Slot &slot : slots) {
+    slot.data.resize(ports.size());
+    slot.raw.clear();
     for (size_t i = 0; i < ports.size(); ++i) {
-      const tds::Tensor &tensor = out[i];
-      const char *data = static_cast<const char *>(tensor.data());
-      if (ports[i].hasDataAxis) {
-        if (!s.gatherRows)
-          continue;
-        size_t rowBytes =
-            tensor.bytes() / static_cast<size_t>(ports[i].shape[0]);
-        // Without a bound file every row counts.
-        size_t kept = s.loader.rows() ? static_cast<size_t>(rows)
-                                      : static_cast<size_t>(ports[i].shape[0]);
-        gathered[i].data.insert(gathered[i].data.end(), data,
-                                data + kept * rowBytes);
-        continue;
-      }
-      if (s.loader.batches() == 1) { // Nothing to combine.
-        gathered[i].data.assign(data, data + tensor.bytes());
-        continue;
-      }
-      size_t size = tds_type_size(ports[i].type);
-      for (size_t e = 0; e < s.sums[i].integers.size(); ++e) {
-        if (!isFloatType(ports[i].type))
-          s.sums[i].integers[e] = static_cast<int64_t>(
-              static_cast<uint64_t>(s.sums[i].integers[e]) +
-              static_cast<uint64_t>(integerOf(ports[i].type, data + e * size)));
-        else if (weight != 0)
-          s.sums[i].floats[e] +=
-              weight * numberOf(ports[i].type, data + e * size);
-      }
+      // data is null where a result is not wanted.
+      const bool wanted = gatherRows || !isGathered(i);
+      if (wanted)
+        slot.data[i].resize(countElements(ports[i].shape) *
+                            tds_type_size(ports[i].type));
+      slot.raw.push_back({ports[i].type, int32_t(ports[i].shape.size()),
+                          ports[i].shape.data(),
+                          wanted ? slot.data[i].data() : nullptr});
     }
   }
+}
 
-  results.clear();
+void Sweep::State::begin(const tds_tensor *batch, uint64_t rows) {
+  std::vector<tds_tensor> inputs(batch, batch + entry.inputs().size());
+  fixed.apply(inputs);
+  double batchWeight = static_cast<double>(rows);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const tds::Port &port = entry.inputs()[i];
+    if (!port.isWeight)
+      continue;
+    batchWeight = 0;
+    const char *at = static_cast<const char *>(inputs[i].data);
+    for (int64_t row = 0; row < port.shape[0]; ++row)
+      batchWeight += load<float>(at + 4 * row);
+  }
+  const Slot &slot = slots[(completed + flying.size()) % inFlight];
+  flying.push_back({entry.start(inputs, slot.raw), rows, batchWeight});
+}
+
+/// Adds a batch's value of a result to its sum.
+void Sweep::State::add(size_t result, const char *data, double batchWeight) {
+  const tds_type type = entry.results()[result].type;
+  const size_t size = tds_type_size(type);
+  Sum &sum = sums[result];
+  for (size_t e = 0; e < sum.integers.size(); ++e, data += size) {
+    if (!isFloatType(type))
+      sum.integers[e] =
+          static_cast<int64_t>(static_cast<uint64_t>(sum.integers[e]) +
+                               static_cast<uint64_t>(integerOf(type, data)));
+    else if (batchWeight != 0)
+      sum.floats[e] += batchWeight * numberOf(type, data);
+  }
+}
+
+/// Waits for the batch that was begun first and takes its results.
+void Sweep::State::complete() {
+  const Slot &slot = slots[completed % inFlight];
+  flying.front().call.wait();
+  const uint64_t rows = flying.front().rows;
+  const double batchWeight = flying.front().weight;
+  flying.pop_front();
+  ++completed;
+  weight += batchWeight;
+  const std::vector<tds::Port> &ports = entry.results();
   for (size_t i = 0; i < ports.size(); ++i) {
-    NamedArray &array = gathered[i];
-    if (ports[i].hasDataAxis) {
-      if (!s.gatherRows)
+    const std::vector<char> &data = slot.data[i];
+    if (isGathered(i)) {
+      if (!gatherRows)
         continue;
-      if (s.loader.rows())
-        array.shape[0] = static_cast<int64_t>(s.loader.rows());
+      const auto extent = static_cast<size_t>(ports[i].shape[0]);
+      // Without a bound file every row counts.
+      const size_t kept = loader.rows() ? static_cast<size_t>(rows) : extent;
+      const size_t bytes = kept * (data.size() / extent);
+      gathered[i].data.insert(gathered[i].data.end(), data.begin(),
+                              data.begin() + static_cast<ptrdiff_t>(bytes));
+    } else if (loader.batches() == 1) { // Nothing to combine.
+      gathered[i].data = data;
+    } else {
+      add(i, data.data(), batchWeight);
+    }
+  }
+}
+
+/// The results of all batches together.
+std::vector<NamedArray> Sweep::State::combined() {
+  std::vector<NamedArray> results;
+  for (size_t i = 0; i < gathered.size(); ++i) {
+    NamedArray &array = gathered[i];
+    if (isGathered(i)) {
+      if (!gatherRows)
+        continue;
+      if (loader.rows())
+        array.shape[0] = static_cast<int64_t>(loader.rows());
       results.push_back(std::move(array));
       continue;
     }
-    if (s.loader.batches() == 1) {
+    if (loader.batches() == 1) {
       results.push_back(std::move(array));
       continue;
     }
@@ -212,10 +273,10 @@ bool Sweep::run() {
     // Sums of integers may outgrow their type, averages of f16 and bf16 are
     // finer than theirs.
     array.type = !isFloat ? TDS_I64 : array.type == TDS_F64 ? TDS_F64 : TDS_F32;
-    for (size_t e = 0; e < s.sums[i].integers.size(); ++e) {
-      double mean = s.weight != 0 ? s.sums[i].floats[e] / s.weight : NAN;
+    for (size_t e = 0; e < sums[i].integers.size(); ++e) {
+      double mean = weight != 0 ? sums[i].floats[e] / weight : NAN;
       if (!isFloat)
-        append(s.sums[i].integers[e]);
+        append(sums[i].integers[e]);
       else if (array.type == TDS_F64)
         append(mean);
       else
@@ -223,6 +284,26 @@ bool Sweep::run() {
     }
     results.push_back(std::move(array));
   }
+  return results;
+}
+
+bool Sweep::run() {
+  auto begin = std::chrono::steady_clock::now();
+  State &s = *state;
+  s.prepare();
+  const tds_tensor *batch = nullptr;
+  uint64_t rows = 0;
+  // A batch travels to a GPU while the one before it computes.
+  while (s.loader.next(batch, rows)) {
+    if (interrupted())
+      return false;
+    if (s.flying.size() == State::inFlight)
+      s.complete();
+    s.begin(batch, rows);
+  }
+  while (!s.flying.empty())
+    s.complete();
+  results = s.combined();
   elapsed =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
           .count();

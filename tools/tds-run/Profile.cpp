@@ -161,7 +161,8 @@ int watchDevices(double seconds, uint64_t count) {
                   used.c_str(), known(gpu.temperature, "%.0f C", 1).c_str(),
                   known(gpu.power, "%.1f W", 1).c_str());
     }
-    std::fflush(stdout);
+    if (std::fflush(stdout) != 0)
+      break; // nobody reads it any more
     if (count && round + 1 == count)
       break;
     // In short sleeps, so that a signal ends it soon.

@@ -32,6 +32,9 @@ static void installSignalHandlers() {
   action.sa_flags = SA_RESETHAND | SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  // Whoever reads standard output may end; that ends no run. What could not be
+  // written is said at the end.
+  std::signal(SIGPIPE, SIG_IGN);
 }
 
 tds::Device openDevice(const Options &options) {

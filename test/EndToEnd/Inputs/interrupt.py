@@ -26,6 +26,15 @@ def stamp(path):
     return os.stat(path).st_mtime_ns if os.path.exists(path) else 0
 
 
+# Whoever reads standard output goes away at once, as in `| head`: the run goes on, saves, and says that something was lost.
+unread = os.path.join(folder, "unread.safetensors")
+process = subprocess.Popen(["tds-run", "train", artefact, "--device", "cpu", "--seed", "5", "--steps", STEPS, "--data", data, "--threads", "2",
+                            "--checkpoint", unread, "--checkpoint-every", "7"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+process.stdout.close()
+said = process.stderr.read()
+assert process.wait() == 1 and "standard output could not be written" in said, (process.returncode, said)
+assert filecmp.cmp(whole, unread, shallow=False), "the file of a run whose output nobody reads differs"
+
 generator = random.Random(11)
 for number in (signal.SIGINT, signal.SIGKILL):
     parts = os.path.join(folder, "parts-%d.safetensors" % number)
