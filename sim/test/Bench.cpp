@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Prints the processor time that matrix products take, checks off and on: the
-// time on one core, however many run. Usage: tds_sim_bench [rounds]
+// time on one core, however many run. Usage: tds_sim_bench [rounds [factor]]
+//
+// With a factor, fails where a product takes longer than that many times what
+// it should (`limit` below, for a core of its own).
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +27,8 @@ double processorTime() {
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-bool measure(const char *what, int rounds,
+/// `limit` in ms; 0: none.
+bool measure(const char *what, int rounds, double limit,
              const std::function<CUresult()> &launch) {
   double best = 1e18;
   for (int i = 0; i < rounds; ++i) {
@@ -36,13 +40,17 @@ bool measure(const char *what, int rounds,
     best = std::min(best, processorTime() - start);
   }
   printf("%-44s %9.2f ms\n", what, best);
-  return true;
+  if (limit == 0 || best <= limit)
+    return true;
+  fprintf(stderr, "%s: more than %.0f ms\n", what, limit);
+  return false;
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
   const int rounds = argc > 1 ? std::max(1, atoi(argv[1])) : 5;
+  const double factor = argc > 2 ? atof(argv[2]) : 0;
   Gpu gpu;
   bool ok = true;
   gpu.loadFile("sgemm.ptx");
@@ -53,7 +61,7 @@ int main(int argc, char **argv) {
     for (const char *checks : {"0", "all"}) {
       gpu.configure("forward,lazy", 1, checks);
       std::string what = std::string("f32 256^3, checks ") + checks;
-      ok &= measure(what.c_str(), rounds, [&] {
+      ok &= measure(what.c_str(), rounds, 0, [&] {
         return gpu.launch("sgemm", {8, 8}, 256, 0, A, B, C, S, S, S);
       });
     }
@@ -65,10 +73,13 @@ int main(int argc, char **argv) {
                 C = gpu.alloc((size_t)L * L * 4);
     unsigned blocks = (unsigned)L / 64;
     for (const char *checks : {"0", "all"}) {
+      const bool checked = checks[0] == 'a';
+      const double limit =
+          L == 512 ? (checked ? 250 : 40) : (checked ? 0 : 400);
       gpu.configure("forward,lazy", 1, checks);
       std::string what = "bf16 " + std::to_string(L) +
                          "^3 mma.sync ldmatrix cp.async, checks " + checks;
-      ok &= measure(what.c_str(), rounds, [&] {
+      ok &= measure(what.c_str(), rounds, factor * limit, [&] {
         return gpu.launch("mmagemm", {blocks, blocks}, 128, 0, A, B, C, L, L,
                           L);
       });
