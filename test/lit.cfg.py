@@ -33,6 +33,9 @@ config.substitutions.append(("%fashion", "/usr/share/datasets/fashion-mnist"))
 path = config.environment["PATH"]
 if shutil.which("ptxas", path=path):
     config.available_features.add("ptxas")
+# A browser draws the pages of --report; bootstrap does not install one.
+if any(shutil.which(name, path=path) for name in ("chromium", "chromium-browser", "google-chrome")):
+    config.available_features.add("chromium")
 if os.path.exists("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz"):
     config.available_features.add("fashion-mnist")
 if os.path.exists(os.path.join(config.tdsl_build_dir, "lib", "libtds_cudasim.so")):

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CountOperations.h"
+#include "tdsl/Artifact/CountOperations.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CountOperations.h"
+#include "tdsl/Artifact/CountOperations.h"
 
 #include "tdsl/Artifact/Manifest.h"
 

@@ -6,9 +6,9 @@
 
 #include "Compile.h"
 
-#include "EmitGraph.h"
 #include "EmitHeader.h"
 #include "ReadProgram.h"
+#include "Reporting.h"
 #include "Stages.h"
 
 #include "tdsl/Artifact/Container.h"
@@ -115,10 +115,13 @@ ExitCode tdslc::runFrontend(const Options &options, Program &program) {
   auto result = tdsl::compile(sources, file, frontend, diagnostics);
   report();
   // The program is all of its files; standard modules come with tdslc.
-  for (tdsl::SourceManager::FileId id = file + 1; id < sources.getNumFiles();
-       ++id)
-    if (!sources.getName(id).starts_with("<"))
-      program.text += "\n" + sources.getText(id).str();
+  for (tdsl::SourceManager::FileId id = file; id < sources.getNumFiles(); ++id)
+    if (id == file || !sources.getName(id).starts_with("<")) {
+      if (id != file)
+        program.text += "\n" + sources.getText(id).str();
+      program.sources.push_back(
+          {sources.getName(id).str(), sources.getText(id).str()});
+    }
   if (diagnostics.hasErrors() || !result->program)
     return ProgramWrong;
   program.module =
@@ -193,7 +196,7 @@ static bool getTargets(const Options &options,
   if (names.empty()) {
     bool isGPU = options.emit == "ptx" || options.emit == "cubin" ||
                  (options.emit.empty() && extension == ".ptx");
-    if (options.emit.empty() && extension == ".tdsx")
+    if (options.emit.empty() && (extension.empty() || extension == ".tdsx"))
       names = {options.arch, "cpu"};
     else
       names = {isGPU ? options.arch : std::string("cpu")};
@@ -232,6 +235,7 @@ ExitCode tdslc::compile(const Options &options) {
   tdsl::registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   Program program{{}, {}, context, {}};
+  Reporting reporting(options, program);
   if (ExitCode code = runFrontend(options, program))
     return code;
   if (options.emit == "tds")
@@ -260,6 +264,8 @@ ExitCode tdslc::compile(const Options &options) {
   if (ExitCode code = saveStage(options, "tds-opt", *program.module))
     return code;
 
+  reporting.addProgram(timer);
+
   std::vector<std::string> files;
   for (const Target &target : targets) {
     timer.begin(target.arch + ": fusion and schedules");
@@ -271,17 +277,16 @@ ExitCode tdslc::compile(const Options &options) {
     if (ExitCode code = saveStage(options, target.arch + ".kernels", *module))
       return code;
     timer.begin(target.arch + ": planning");
-    if (!runPlanning(*module))
+    if (!runPlanning(program, *module))
       return Internal;
     if (options.emit == "plan")
       return writeOutput(options.output, print(*module));
     if (ExitCode code = saveStage(options, target.arch + ".plan", *module))
       return code;
     if (options.emit == "graph") {
-      std::string text;
-      llvm::raw_string_ostream os(text);
-      emitGraph(*module, os);
-      return writeOutput(options.output, text);
+      tdsl::report::TargetReport described = tdsl::report::describePlan(
+          *module, {}, getSourceFolder(program.path));
+      return writeOutput(options.output, tdsl::report::makeGraph(described));
     }
     timer.begin(target.arch + ": code");
     if (options.emit == "llvm" && target.isCPU) {
@@ -303,6 +308,11 @@ ExitCode tdslc::compile(const Options &options) {
         return Internal;
       return writeOutput(options.output, text);
     }
+    bool isExplained = options.emit.empty() && options.output.empty();
+    if (isExplained && !reporting.needsCode(target)) {
+      reporting.addTarget(*module, target, {}, timer);
+      continue;
+    }
     // A target may lack what the program needs; the message says which has it.
     std::string file = makeArtifact(*module, program, options, target);
     if (file.empty())
@@ -315,8 +325,13 @@ ExitCode tdslc::compile(const Options &options) {
                                           (target.isCPU ? ".so" : ".ptx"),
                                       file))
         return code;
+    reporting.addTarget(*module, target, file, timer);
     files.push_back(std::move(file));
   }
+  if (ExitCode code = reporting.finish())
+    return code;
+  if (options.emit.empty() && options.output.empty())
+    return Fine;
   if (!options.emit.empty() ||
       llvm::sys::path::extension(options.output) != ".tdsx")
     return writeOutput(options.output, files.front());

@@ -9,9 +9,13 @@
 
 #include "Options.h"
 
+#include "tdsl/Report/Report.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
+
+#include <optional>
 
 namespace tdslc {
 
@@ -22,6 +26,10 @@ struct Program {
   std::string text;
   mlir::MLIRContext &context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  /// Its files, without the standard modules.
+  std::vector<tdsl::report::SourceFile> sources = {};
+  /// The time of each pass, where it is asked for.
+  std::optional<std::vector<tdsl::report::Duration>> passTimes = {};
 };
 
 /// `tdslc model.tds -o …` and `--emit=…`.

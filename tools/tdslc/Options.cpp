@@ -97,9 +97,16 @@ static cl::opt<bool> checkNumerics(
     "check-numerics", cl::cat(codeCategory),
     cl::desc("check every value for NaN and infinity: a run names the first "
              "operation that makes one, its line, and forward or backward"));
-static cl::opt<std::string> explainCode(
-    "explain", cl::value_desc("code"), cl::cat(otherCategory),
-    cl::desc("print the catalogue entry of an error code, as in E0401"));
+static cl::opt<std::string> explain(
+    "explain", cl::ValueOptional, cl::value_desc("code"),
+    cl::cat(outputCategory),
+    cl::desc("print for each line of the program its kernels, what they move, "
+             "what was joined or recognised, and what was refused and why; "
+             "with an error code, as in E0401, its entry in the catalogue"));
+static cl::opt<std::string>
+    report("report", cl::value_desc("file.html"), cl::cat(outputCategory),
+           cl::desc("write a page with the same, the code of each kernel, and "
+                    "pictures of kernels, memory, roofline and compile time"));
 static cl::opt<std::string>
     diagnostics("diagnostics", cl::init("text"), cl::value_desc("text|json"),
                 cl::cat(otherCategory), cl::sub(cl::SubCommand::getTopLevel()),
@@ -130,10 +137,16 @@ static void refusePlanned(int argc, char **argv) {
       continue;
     name = name.split('=').first;
     for (StringRef planned : {"amp", "accum", "memory-budget", "allow-tf32",
-                              "fast-math", "report", "parallel"})
+                              "fast-math", "parallel"})
       if (name == planned)
         usage("--" + name + " is planned, but not there yet");
   }
+}
+
+/// E and digits.
+static bool isErrorCode(StringRef text) {
+  return text.consume_front("E") && !text.empty() &&
+         llvm::all_of(text, llvm::isDigit);
 }
 
 /// An option that was given although nothing asks for it.
@@ -195,11 +208,18 @@ tdslc::Options tdslc::parseOptions(int argc, char **argv) {
       usage("about what? Give a .tds file or the name of a standard module");
     return options;
   }
-  if (!explainCode.empty()) {
+  // `--explain E0401` asks for a code, as `--explain=E0401` does.
+  bool isCode = explain.getNumOccurrences() > 0 && explain.empty() &&
+                isErrorCode(input) && options.output.empty();
+  if (isCode || !explain.empty()) {
     options.command = Command::Explain;
-    options.explainCode = explainCode;
+    options.explainCode = isCode ? input : explain;
     return options;
   }
+  options.explain = explain.getNumOccurrences() > 0;
+  options.report = report;
+  if (report.getNumOccurrences() > 0 && report.empty())
+    usage("--report takes a file, as in --report=report.html");
   if (fusion != "on" && fusion != "off")
     usage("--fusion takes on or off, not '" + fusion + "'");
   options.fusion = fusion == "on";
@@ -229,8 +249,15 @@ tdslc::Options tdslc::parseOptions(int argc, char **argv) {
     usage("-o is given more than once");
   StringRef extension = llvm::sys::path::extension(options.output);
   if (options.command == Command::Compile) {
-    bool hasGPU = options.emit == "ptx" || options.emit == "cubin" ||
-                  extension == ".ptx" || extension == ".tdsx";
+    bool isExplained = options.explain || !options.report.empty();
+    if (isExplained && !options.emit.empty())
+      usage("--explain and --report go with an artefact, or alone, and not "
+            "with --emit");
+    // Explanations alone are of a GPU and of the CPU.
+    bool isOnlyExplained = isExplained && options.output.empty();
+    bool hasGPU = isOnlyExplained || options.emit == "ptx" ||
+                  options.emit == "cubin" || extension == ".ptx" ||
+                  extension == ".tdsx";
     bool hasCPU = options.emit.empty()
                       ? extension != ".ptx"
                       : options.emit != "ptx" && options.emit != "cubin";
@@ -245,8 +272,12 @@ tdslc::Options tdslc::parseOptions(int argc, char **argv) {
             llvm::Twine(options.targets.size()));
   }
   if (options.command == Command::Compile && options.emit.empty()) {
+    bool isExplained = options.explain || !options.report.empty();
+    if (options.output.empty() && isExplained)
+      return options;
     if (options.output.empty())
-      usage("where to? Give -o with a .ptx, .so or .tdsx file, or --emit");
+      usage("where to? Give -o with a .ptx, .so or .tdsx file, --emit, "
+            "--explain or --report");
     if (extension != ".ptx" && extension != ".so" && extension != ".tdsx")
       usage("-o takes a .ptx, .so or .tdsx file, not '" + options.output + "'");
     if (!options.targets.empty() && extension != ".tdsx")

@@ -45,6 +45,8 @@ struct Options {
   bool checked = false;
   bool checkNumerics = false;
   bool time = false;
+  bool explain = false; ///< print what became of each line
+  std::string report;   ///< file for the page about it
   bool saveTemps = false;
   bool jsonDiagnostics = false;
   bool checkGrad = false;

@@ -34,14 +34,27 @@ StageTimer::StageTimer(bool enabled) : enabled(enabled) {
 void StageTimer::end() {
   if (!timers.empty() && timers.back()->isRunning())
     timers.back()->stopTimer();
+  if (isRunning)
+    durations.back().seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begun)
+            .count();
+  isRunning = false;
 }
 
 void StageTimer::begin(llvm::StringRef stage) {
+  end();
+  durations.push_back({stage.str(), 0});
+  begun = std::chrono::steady_clock::now();
+  isRunning = true;
   if (!enabled)
     return;
-  end();
   timers.push_back(std::make_unique<llvm::Timer>(stage, stage, *group));
   timers.back()->startTimer();
+}
+
+std::vector<report::Duration> StageTimer::take() {
+  end();
+  return std::exchange(durations, {});
 }
 
 StageTimer::~StageTimer() {
@@ -92,28 +105,44 @@ OwningOpRef<ModuleOp> tdslc::makeKernels(Program &program,
   pipeline.fusion = options.fusion;
   PassManager passes(&program.context, ModuleOp::getOperationName());
   buildKernelPipeline(passes, pipeline, target.arch);
+  if (program.passTimes)
+    report::timePasses(passes, *program.passTimes);
   if (failed(passes.run(*module)))
     return {};
   return module;
 }
 
-bool tdslc::runPlanning(ModuleOp module) {
+bool tdslc::runPlanning(Program &program, ModuleOp module) {
   PassManager passes(module.getContext(), ModuleOp::getOperationName());
   buildPlanningPipeline(passes);
+  if (program.passTimes)
+    report::timePasses(passes, *program.passTimes);
   return succeeded(passes.run(module));
 }
 
-/// A hash over everything that the result depends on.
-static std::string getProgramHash(const Program &program,
-                                  const Options &options) {
-  std::string all = std::string(kProducer) + "\n" + program.text + "\n";
+std::string tdslc::getSourceFolder(StringRef path) {
+  StringRef folder = llvm::sys::path::parent_path(path);
+  if (folder.empty() || folder.ends_with("/"))
+    return folder.str();
+  return folder.str() + "/";
+}
+
+std::string tdslc::getOptionsText(const Options &options) {
+  std::string all;
   for (const auto &[name, value] : options.defines)
     all += "-D " + name + "=" + std::to_string(value) + "\n";
   all += options.fusion ? "" : "--fusion=off\n";
   all += options.unchecked ? "--unchecked\n" : "";
   all += options.checked ? "--checked\n" : "";
   all += options.checkNumerics ? "--check-numerics\n" : "";
-  return getSHA256(all);
+  return all;
+}
+
+/// A hash over everything that the result depends on.
+static std::string getProgramHash(const Program &program,
+                                  const Options &options) {
+  return getSHA256(std::string(kProducer) + "\n" + program.text + "\n" +
+                   getOptionsText(options));
 }
 
 std::string tdslc::makeManifest(ModuleOp plan, const Program &program,
@@ -122,9 +151,7 @@ std::string tdslc::makeManifest(ModuleOp plan, const Program &program,
   manifest.producer = kProducer;
   manifest.programName = llvm::sys::path::filename(program.path).str();
   manifest.programHash = getProgramHash(program, options);
-  StringRef folder = llvm::sys::path::parent_path(program.path);
-  if (!folder.empty())
-    manifest.sourceFolder = folder.str() + (folder.ends_with("/") ? "" : "/");
+  manifest.sourceFolder = getSourceFolder(program.path);
   manifest.target.arch = target.arch;
   if (target.isCPU) {
     manifest.target.kind = ArtifactTarget::Kind::CPU;

@@ -11,6 +11,7 @@
 
 #include "llvm/Support/Timer.h"
 
+#include <chrono>
 #include <memory>
 
 namespace tdslc {
@@ -23,13 +24,24 @@ public:
   ~StageTimer();
   /// Ends the stage at hand and begins another.
   void begin(llvm::StringRef stage);
+  /// Ends the stage at hand; gives the wall time of all since the last call.
+  std::vector<tdsl::report::Duration> take();
 
 private:
   void end();
   bool enabled;
   std::unique_ptr<llvm::TimerGroup> group;
   std::vector<std::unique_ptr<llvm::Timer>> timers;
+  std::vector<tdsl::report::Duration> durations;
+  std::chrono::steady_clock::time_point begun;
+  bool isRunning = false;
 };
+
+/// The folder of the program as locations name it, with its last slash, or "".
+std::string getSourceFolder(llvm::StringRef path);
+
+/// The options that change what a program becomes, one a line.
+std::string getOptionsText(const Options &options);
 
 /// A target of a compilation, as the command line names it.
 struct Target {
@@ -50,7 +62,7 @@ mlir::OwningOpRef<mlir::ModuleOp>
 makeKernels(Program &program, const Options &options, const Target &target);
 
 /// Turns kernels into a plan (--emit=plan).
-bool runPlanning(mlir::ModuleOp module);
+bool runPlanning(Program &program, mlir::ModuleOp module);
 
 /// The complete artefact file of one target; empty after an error.
 std::string makeArtifact(mlir::ModuleOp plan, const Program &program,

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TDSL_LIB_ARTIFACT_COUNTOPERATIONS_H
-#define TDSL_LIB_ARTIFACT_COUNTOPERATIONS_H
+#ifndef TDSL_ARTIFACT_COUNTOPERATIONS_H
+#define TDSL_ARTIFACT_COUNTOPERATIONS_H
 
 #include "tdsl/Dialect/TDS/TDSOps.h"
 
@@ -21,4 +21,4 @@ int64_t countFloatOperations(tds::KernelOp kernel);
 
 } // namespace tdsl
 
-#endif // TDSL_LIB_ARTIFACT_COUNTOPERATIONS_H
+#endif // TDSL_ARTIFACT_COUNTOPERATIONS_H

@@ -1,0 +1,297 @@
+//===- Page.cpp - the report as a page ------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Everything that comes from outside, source text, names, IR, goes through
+// escape(). The page loads nothing and runs no script; its policy forbids both.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ReadPlan.h"
+#include "Svg.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace tdsl;
+using namespace tdsl::report;
+
+static const char pageTemplate[] = {
+#include "page.inc"
+    , 0};
+
+namespace {
+
+class PageWriter {
+public:
+  PageWriter(const Report &report, const TargetReport &target,
+             llvm::raw_ostream &os)
+      : report(report), target(target), os(os) {}
+
+  void run() {
+    os << "<section>\n<h2 id=\"" << getId("") << "\">" << escape(target.arch)
+       << "</h2>\n";
+    writeSummary();
+    writeProgram();
+    for (const Entry &entry : target.entries)
+      if (!entry.launches.empty() && entry.kind != "init")
+        writePictures(entry);
+    writeCompileTime();
+    os << "</section>\n";
+  }
+
+private:
+  /// Names within the page: the target, then what follows.
+  std::string getId(const Twine &rest) const {
+    return escape(("t-" + target.arch + rest).str());
+  }
+  std::string getLaunchId(const Entry &entry, unsigned command) const {
+    return getId("-" + entry.name + "-" + Twine(command));
+  }
+
+  //===------------------------------------------------------------------===//
+  // Numbers
+  //===------------------------------------------------------------------===//
+
+  void writeSummary() {
+    os << "<div class=\"scroll\"><table>\n<tr><th>entry</th><th>launches</th>"
+          "<th>copies and fills</th><th>bytes moved</th><th>cannot be "
+          "saved</th><th>ratio</th><th>operations</th><th>memory at the "
+          "peak</th></tr>\n";
+    for (const Entry &entry : target.entries) {
+      double flops = 0;
+      for (const Launch &launch : entry.launches)
+        flops += launch.flops;
+      int64_t bytes = entry.getBytes(), least = entry.getLeastBytes();
+      os << "<tr><td>" << escape(entry.name) << "</td><td>"
+         << entry.launches.size() << "</td><td>"
+         << entry.numCommands - entry.launches.size() << "</td><td>"
+         << formatBytes(bytes) << "</td><td>" << formatBytes(least)
+         << "</td><td>"
+         << (least ? llvm::formatv("{0:f2}", double(bytes) / least).str()
+                   : "&ndash;")
+         << "</td><td>" << formatCount(flops) << "FLOP</td><td>"
+         << formatBytes(entry.getPeakBytes()) << "</td></tr>\n";
+    }
+    os << "</table></div>\n<p class=\"soft\">What cannot be saved: what an "
+          "entry is given and what it returns, each once, and the factors and "
+          "results of contractions. Everything else could be computed where it "
+          "is needed.</p>\n";
+  }
+
+  //===------------------------------------------------------------------===//
+  // Source and kernels
+  //===------------------------------------------------------------------===//
+
+  void writeProgram() {
+    os << "<h3>Program and kernels</h3>\n<p class=\"legend soft\">";
+    for (const char *kind : {"contract", "row", "loop", "scatter", "parts"})
+      if (llvm::any_of(target.kernels, [&](const Kernel &kernel) {
+            return kernel.kind == kind;
+          }))
+        os << "<span><span class=\"k " << getKindClass(kind) << "\"></span>"
+           << kind << "</span>";
+    os << "</p>\n<div class=\"pair\">\n<div class=\"source mono\">\n";
+    for (const SourceFile &file : report.sources)
+      writeSource(file);
+    os << "</div>\n<div>\n";
+    for (const Entry &entry : target.entries)
+      for (const Launch &launch : entry.launches)
+        writeLaunch(entry, launch);
+    os << "</div>\n</div>\n";
+  }
+
+  void writeSource(const SourceFile &file) {
+    // By line: which launches hold a part of it.
+    std::map<unsigned, std::string> chips;
+    for (const Entry &entry : target.entries)
+      for (const Launch &launch : entry.launches) {
+        llvm::SmallVector<unsigned> lines;
+        for (const Place &place : launch.places)
+          if (place.file == file.name && !llvm::is_contained(lines, place.line))
+            lines.push_back(place.line);
+        for (unsigned line : lines)
+          chips[line] += "<a class=\"chip " +
+                         getKindClass(target.kernels[launch.kernel].kind) +
+                         "\" href=\"#" + getLaunchId(entry, launch.command) +
+                         "\">" + escape(entry.name) + " " +
+                         std::to_string(launch.command) + "</a>";
+      }
+    if (report.sources.size() > 1)
+      os << "<div class=\"soft\">" << escape(file.name) << "</div>\n";
+    SmallVector<StringRef> lines;
+    StringRef(file.text).rtrim().split(lines, '\n');
+    for (auto [number, line] : llvm::enumerate(lines)) {
+      os << "<div class=\"code\"><i>" << number + 1 << "</i>" << escape(line)
+         << "</div>\n";
+      if (auto it = chips.find(number + 1); it != chips.end())
+        os << "<div class=\"chips\">" << it->second << "</div>\n";
+    }
+  }
+
+  void writeLaunch(const Entry &entry, const Launch &launch) {
+    const Kernel &kernel = target.kernels[launch.kernel];
+    os << "<details data-launch=\"" << escape(entry.name) << " "
+       << launch.command << " " << escape(kernel.symbol)
+       << "\"><summary><span class=\"k " << getKindClass(kernel.kind)
+       << "\"></span><b>" << escape(entry.name) << " " << launch.command
+       << "</b> <code>" << escape(kernel.symbol)
+       << "</code> <span class=\"soft\">" << formatBytes(launch.bytes)
+       << "</span><br><code>" << escape(kernel.title) << "</code></summary>\n"
+       << "<div class=\"in\" id=\"" << getLaunchId(entry, launch.command)
+       << "\">\n<p>" << describeMoved(launch.bytes, launch.leastBytes);
+    if (launch.flops)
+      os << "; " << formatCount(launch.flops) << "FLOP";
+    os << "</p>\n<ul>\n";
+    std::vector<std::string> lines;
+    for (const Place &place : launch.places)
+      if (!llvm::is_contained(lines, place.getLine()))
+        lines.push_back(place.getLine());
+    if (!lines.empty())
+      os << "<li>holds " << escape(llvm::join(lines, ", ")) << "</li>\n";
+    llvm::StringSet<> seen;
+    for (unsigned number : launch.notes) {
+      const Note &note = target.notes[number];
+      std::string sentence =
+          note.places.front().getLine() + " " + describeNote(note);
+      if (seen.insert(sentence).second)
+        os << "<li>" << escape(sentence) << "</li>\n";
+    }
+    for (const Edge &edge : launch.inputs)
+      writeEdge(entry, edge);
+    os << "</ul>\n";
+    writeCode(kernel, entry, launch);
+    os << "</div></details>\n";
+  }
+
+  void writeEdge(const Entry &entry, const Edge &edge) {
+    const Launch &producer = entry.launches[edge.producer];
+    os << "<li>reads " << formatBytes(edge.bytes) << " of <a href=\"#"
+       << getLaunchId(entry, producer.command) << "\">" << escape(entry.name)
+       << " " << producer.command << "</a> <code>"
+       << escape(target.kernels[producer.kernel].symbol) << "</code>";
+    if (!edge.reason.empty())
+      os << "; not joined: " << escape(edge.reason);
+    os << "</li>\n";
+  }
+
+  /// The code of a kernel stands where it is first launched.
+  void writeCode(const Kernel &kernel, const Entry &entry,
+                 const Launch &launch) {
+    auto [first, isNew] =
+        codeAt.try_emplace(kernel.symbol, getLaunchId(entry, launch.command));
+    if (!isNew) {
+      os << "<p>Its code is <a href=\"#" << first->second
+         << "\">at its first launch</a>.</p>\n";
+      return;
+    }
+    os << "<div class=\"codes" << (kernel.code.empty() ? "" : " two")
+       << "\"><pre>" << escape(kernel.ir) << "</pre>";
+    if (!kernel.code.empty())
+      os << "<pre>" << escape(kernel.code) << "</pre>";
+    os << "</div>\n";
+  }
+
+  //===------------------------------------------------------------------===//
+  // Pictures
+  //===------------------------------------------------------------------===//
+
+  void writePictures(const Entry &entry) {
+    std::string name = escape(entry.name);
+    os << "<h3>" << name << ": kernels</h3>\n"
+       << makeSVG(drawGraph(target, entry, "#" + getId("-" + entry.name + "-")),
+                  "Kernels of " + entry.name + " and what they read",
+                  /*isScaled=*/false)
+       << "<div class=\"pair wide\">\n<div>\n<h3>" << name
+       << ": roofline</h3>\n";
+    writeRoofline(entry);
+    os << "</div>\n<div>\n<h3>" << name << ": memory</h3>\n";
+    writeMemory(entry);
+    os << "</div>\n</div>\n";
+  }
+
+  void writeMemory(const Entry &entry) {
+    os << "<p class=\"soft\">" << formatBytes(entry.getPeakBytes())
+       << " in all: " << formatBytes(entry.fixedBytes)
+       << " of variables, constants, inputs and results, and an arena of "
+       << formatBytes(entry.arenaBytes) << ".";
+    if (entry.arenaBytes)
+      os << " Each box is a tensor in the arena; the line is how much is in "
+            "use, most of it at command "
+         << entry.peakCommand << ".";
+    os << "</p>\n";
+    if (entry.arenaBytes)
+      os << makeSVG(drawMemory(target, entry),
+                    "Memory of " + entry.name + " over its commands");
+    os << "<p>The largest at the peak:</p>\n<div class=\"scroll\"><table>\n";
+    for (const LargeTensor &tensor : entry.largest)
+      os << "<tr><td>" << formatBytes(tensor.bytes)
+         << "</td><td class=\"left\">" << escape(tensor.role) << " "
+         << escape(tensor.name) << "</td><td class=\"left mono\">"
+         << escape(tensor.type) << "</td><td class=\"left\">"
+         << escape(tensor.place.getLine()) << "</td></tr>\n";
+    os << "</table></div>\n";
+  }
+
+  void writeRoofline(const Entry &entry) {
+    const Device &device = target.device;
+    if (device.bytesPerSecond <= 0 || device.flopsPerSecond <= 0) {
+      os << "<p class=\"soft\">No description of this device is known, so "
+            "there is no roof.</p>\n";
+      return;
+    }
+    double seconds = 0;
+    for (const Launch &launch : entry.launches)
+      seconds += std::max(launch.bytes / device.bytesPerSecond,
+                          launch.flops / device.flopsPerSecond);
+    os << "<p class=\"soft\">What each kernel can reach at most on "
+       << escape(device.name) << " (" << formatCount(device.bytesPerSecond)
+       << "B/s, " << formatCount(device.flopsPerSecond)
+       << "FLOP/s); the area is its share of the least time, "
+       << llvm::formatv("{0:f3}", seconds * 1e3)
+       << " ms in all. A bound, not a measurement.</p>\n"
+       << makeSVG(drawRoofline(target, entry), "Roofline of " + entry.name);
+  }
+
+  void writeCompileTime() {
+    constexpr unsigned numBars = 14;
+    std::vector<Duration> stages = report.stages;
+    llvm::append_range(stages, target.stages);
+    os << "<h3>Compile time</h3>\n<p class=\"soft\">Stages, then passes.</p>\n"
+       << makeSVG(drawDurations(stages, numBars), "Compile time of each stage")
+       << makeSVG(drawDurations(target.passes, numBars),
+                  "Compile time of each pass");
+  }
+
+  const Report &report;
+  const TargetReport &target;
+  llvm::raw_ostream &os;
+  llvm::StringMap<std::string> codeAt;
+};
+
+} // namespace
+
+std::string report::makePage(const Report &report) {
+  std::string body;
+  llvm::raw_string_ostream os(body);
+  os << "<header>\n<h1>" << escape(report.program)
+     << "</h1>\n<p class=\"soft\">" << escape(report.producer);
+  for (StringRef option : llvm::split(StringRef(report.options).rtrim(), '\n'))
+    if (!option.empty())
+      os << ", <code>" << escape(option) << "</code>";
+  os << "</p>\n<nav>";
+  for (const TargetReport &target : report.targets)
+    os << "<a href=\"#t-" << escape(target.arch) << "\">" << escape(target.arch)
+       << "</a>";
+  os << "</nav>\n</header>\n";
+  for (const TargetReport &target : report.targets)
+    PageWriter(report, target, os).run();
+
+  auto [head, rest] = StringRef(pageTemplate).split("{{title}}");
+  auto [style, end] = rest.split("{{body}}");
+  return (head + escape(report.program) + style + body + end).str();
+}

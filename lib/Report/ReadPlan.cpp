@@ -1,0 +1,361 @@
+//===- ReadPlan.cpp - launches, bytes and memory of a plan ----------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The least bytes of a launch are those that would be moved however the
+// operations were joined: what the entry begins and ends with, each once, and
+// the operands and results of contractions. Element operations and rows could
+// all be computed where their values are needed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ReadPlan.h"
+
+#include "tdsl/Artifact/CountOperations.h"
+#include "tdsl/Artifact/Manifest.h"
+#include "tdsl/Dialect/Plan/PlanOps.h"
+#include "tdsl/Dialect/TDS/SourceLocation.h"
+#include "tdsl/Planning/MemoryProfile.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/Format.h"
+
+using namespace mlir;
+using namespace tdsl;
+using namespace tdsl::plan;
+using namespace tdsl::report;
+
+//===----------------------------------------------------------------------===//
+// Small things
+//===----------------------------------------------------------------------===//
+
+static Place makePlace(FileLineColRange place, StringRef sourceFolder) {
+  StringRef file = place.getFilename().getValue();
+  file.consume_front(sourceFolder);
+  return {file.str(), place.getStartLine(), place.getStartColumn()};
+}
+
+std::vector<Place> report::getPlaces(Location loc, StringRef sourceFolder) {
+  std::vector<Place> places;
+  for (FileLineColRange place : findOwnPlaces(loc))
+    places.push_back(makePlace(place, sourceFolder));
+  if (places.empty())
+    if (FileLineColRange place = findPlace(loc))
+      places.push_back(makePlace(place, sourceFolder));
+  return places;
+}
+
+std::string Place::getLine() const {
+  return line ? file + ":" + std::to_string(line) : "";
+}
+
+std::string report::formatBytes(double bytes) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  static constexpr const char *units[] = {"KiB", "MiB", "GiB", "TiB", "PiB"};
+  if (bytes < 1024) {
+    os << llvm::format("%.0f B", bytes);
+    return text;
+  }
+  unsigned unit = 0;
+  for (bytes /= 1024; bytes >= 1024 && unit < 4; ++unit)
+    bytes /= 1024;
+  os << llvm::format(bytes < 10 ? "%.2f " : "%.1f ", bytes) << units[unit];
+  return text;
+}
+
+int64_t Entry::getBytes() const {
+  int64_t bytes = 0;
+  for (const Launch &launch : launches)
+    bytes += launch.bytes;
+  return bytes;
+}
+
+int64_t Entry::getLeastBytes() const {
+  int64_t bytes = 0;
+  for (const Launch &launch : launches)
+    bytes += launch.leastBytes;
+  return bytes;
+}
+
+static std::string describeType(RankedTensorType type) {
+  if (!type)
+    return "";
+  std::string text = tds::getElementName(type.getElementType()).str();
+  if (type.getRank() == 0)
+    return text;
+  llvm::raw_string_ostream os(text);
+  os << '[';
+  llvm::interleaveComma(type.getShape(), os);
+  os << ']';
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// What a kernel does with its buffers
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct KernelUse {
+  /// For each input the bytes that are read, and whether it is a factor of a
+  /// contraction.
+  SmallVector<int64_t> inputBytes;
+  SmallVector<bool> isFactor;
+  bool hasContraction = false;
+  int64_t flops = 0;
+};
+
+/// The argument of the outermost kernel that a value is, or -1.
+int64_t getArgument(Value value, tds::KernelOp outermost) {
+  while (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto kernel = dyn_cast<tds::KernelOp>(argument.getOwner()->getParentOp());
+    if (!kernel)
+      return -1;
+    if (kernel == outermost)
+      return argument.getArgNumber();
+    value = kernel.getInputs()[argument.getArgNumber()];
+  }
+  return -1;
+}
+
+int64_t getNumPoints(Operation *op) {
+  if (auto generic = dyn_cast<tds::GenericOp>(op))
+    return generic.getType().getNumElements() * generic.getReductionSize();
+  int64_t points = 1;
+  for (int64_t extent : cast<tds::ScatterOp>(op).getExtents())
+    points *= extent;
+  return points;
+}
+
+KernelUse getUse(tds::KernelOp kernel) {
+  KernelUse use;
+  use.flops = countFloatOperations(kernel);
+  unsigned numInputs = kernel.getInputs().size();
+  use.isFactor.assign(numInputs, false);
+  // Of a tensor that is read at computed indices only, a gather, no more is
+  // read than one element for each point.
+  SmallVector<int64_t> gathered(numInputs, 0);
+  SmallVector<bool> isWhole(numInputs, false);
+  kernel.walk([&](Operation *op) {
+    if (auto contract = dyn_cast<tds::ContractOp>(op)) {
+      use.hasContraction = true;
+      for (Value factor : {contract.getLhs(), contract.getRhs()})
+        if (int64_t argument = getArgument(factor, kernel); argument >= 0)
+          use.isFactor[argument] = isWhole[argument] = true;
+    } else if (auto read = dyn_cast<tds::ReadOp>(op)) {
+      int64_t argument = getArgument(read.getTensor(), kernel);
+      if (argument < 0)
+        return;
+      Operation *body = read->getParentOp();
+      bool isGather = llvm::any_of(read.getIndices(), [&](Value index) {
+        return !tds::getAffineIndex(index, body->getRegion(0).getArguments());
+      });
+      if (isGather)
+        gathered[argument] +=
+            getNumPoints(body) *
+            tds::getElementBytes(read.getTensorType().getElementType());
+      else
+        isWhole[argument] = true;
+    }
+  });
+  for (auto [i, input] : llvm::enumerate(kernel.getInputs())) {
+    int64_t bytes = getTensorBytes(input.getType());
+    use.inputBytes.push_back(isWhole[i] ? bytes : std::min(bytes, gathered[i]));
+  }
+  return use;
+}
+
+//===----------------------------------------------------------------------===//
+// Entries
+//===----------------------------------------------------------------------===//
+
+class PlanReader {
+public:
+  PlanReader(ModuleOp module, std::vector<Note> notes, StringRef sourceFolder)
+      : module(module), sourceFolder(sourceFolder) {
+    target.notes = std::move(notes);
+  }
+
+  TargetReport run() {
+    readKernels();
+    for (auto entry : module.getOps<EntryOp>())
+      readEntry(entry);
+    return std::move(target);
+  }
+
+private:
+  void readKernels() {
+    for (auto function : module.getOps<func::FuncOp>()) {
+      auto kernels = function.getOps<tds::KernelOp>();
+      if (!function->hasAttr(attr::kInPlace) || kernels.empty())
+        continue;
+      tds::KernelOp kernel = *kernels.begin();
+      numberOf[function.getName()] = target.kernels.size();
+      std::string ir;
+      llvm::raw_string_ostream os(ir);
+      function.print(os, OpPrintingFlags().useLocalScope());
+      target.kernels.push_back({function.getName().str(),
+                                kernel.getKind().str(), describeKernel(kernel),
+                                std::move(ir), ""});
+      uses.push_back(getUse(kernel));
+    }
+    for (auto slab : module.getOps<SlabOp>())
+      fixedBytes += slab.getBytes();
+    for (auto constant : module.getOps<plan::ConstantOp>())
+      fixedBytes += getTensorBytes(constant.getValue().getType());
+  }
+
+  void readEntry(EntryOp op) {
+    Entry entry;
+    entry.name = op.getSymName().str();
+    entry.kind = op.getKind().str();
+    entry.arenaBytes = op.getArena();
+    entry.scratchBytes = op.getScratch();
+    entry.fixedBytes = fixedBytes + op.getInputBytes() + op.getResultBytes();
+    writers.clear();
+    known.clear();
+    for (Operation &command : *op.getBlock()) {
+      if (auto launch = dyn_cast<LaunchOp>(command))
+        entry.launches.push_back(readLaunch(entry, launch));
+      else if (auto copy = dyn_cast<CopyOp>(command))
+        known.push_back(copy.getTo());
+      else if (auto fill = dyn_cast<FillOp>(command))
+        known.push_back(fill.getTo());
+      else
+        continue;
+      ++entry.numCommands;
+    }
+    addMemory(op, entry);
+    addNotes(entry);
+    target.entries.push_back(std::move(entry));
+  }
+
+  Launch readLaunch(const Entry &entry, LaunchOp op) {
+    Launch launch;
+    launch.command = entry.numCommands;
+    launch.kernel = numberOf.lookup(op.getKernel());
+    launch.places = getPlaces(op.getLoc(), sourceFolder);
+    const KernelUse &use = uses[launch.kernel];
+    launch.flops = use.flops;
+    llvm::SmallSetVector<BufferAttr, 8> read;
+    for (auto [i, buffer] :
+         llvm::enumerate(op.getInputs().getAsRange<BufferAttr>())) {
+      addEdge(launch, buffer);
+      if (!read.insert(buffer))
+        continue;
+      launch.bytes += use.inputBytes[i];
+      if (use.isFactor[i] || isFirstRead(buffer))
+        launch.leastBytes += use.inputBytes[i];
+    }
+    for (auto buffer : op.getOutputs().getAsRange<BufferAttr>()) {
+      launch.bytes += buffer.getBytes();
+      if (buffer.getSpace() != Space::Arena || use.hasContraction)
+        launch.leastBytes += buffer.getBytes();
+      known.push_back(buffer);
+      writers.emplace_back(buffer, entry.launches.size());
+    }
+    return launch;
+  }
+
+  /// Whether this is where the entry first reads something that it was given.
+  bool isFirstRead(BufferAttr buffer) {
+    if (buffer.getSpace() == Space::Arena)
+      return false;
+    bool isKnown = llvm::any_of(
+        known, [&](BufferAttr other) { return other.overlaps(buffer); });
+    if (!isKnown)
+      known.push_back(buffer);
+    return !isKnown;
+  }
+
+  void addEdge(Launch &launch, BufferAttr buffer) {
+    for (auto &[written, writer] : llvm::reverse(writers)) {
+      if (!written.overlaps(buffer))
+        continue;
+      auto edge = llvm::find_if(launch.inputs, [&, w = writer](const Edge &e) {
+        return e.producer == w;
+      });
+      if (edge == launch.inputs.end())
+        launch.inputs.push_back({writer, buffer.getBytes(), ""});
+      else
+        edge->bytes += buffer.getBytes();
+      return;
+    }
+  }
+
+  void addMemory(EntryOp op, Entry &entry) {
+    MemoryProfile profile = profileMemory(op);
+    entry.liveBytes.assign(profile.liveBytes.begin(), profile.liveBytes.end());
+    entry.peakCommand = profile.peakCommand;
+    auto getPlace = [&](Location loc) {
+      std::vector<Place> places = getPlaces(loc, sourceFolder);
+      return places.empty() ? Place() : places.front();
+    };
+    for (const ArenaTensor &tensor : profile.tensors)
+      entry.ranges.push_back(
+          {tensor.buffer.getOffset(), tensor.buffer.getBytes(), tensor.first,
+           tensor.last, getPlace(tensor.loc), describeType(tensor.type)});
+    constexpr unsigned numShown = 5;
+    for (const PeakTensor &tensor : getLargestAtPeak(op, profile, numShown))
+      entry.largest.push_back({tensor.role, tensor.name,
+                               describeType(tensor.type), tensor.bytes,
+                               getPlace(tensor.loc)});
+  }
+
+  static bool haveCommon(const std::vector<Place> &lhs,
+                         const std::vector<Place> &rhs) {
+    return llvm::any_of(lhs, [&](const Place &place) {
+      return llvm::is_contained(rhs, place);
+    });
+  }
+
+  void addNotes(Entry &entry) {
+    for (Launch &launch : entry.launches)
+      for (auto [number, note] : llvm::enumerate(target.notes)) {
+        if (note.entry != entry.name || !haveCommon(note.places, launch.places))
+          continue;
+        if (note.producer.empty()) {
+          launch.notes.push_back(number);
+          continue;
+        }
+        for (Edge &edge : launch.inputs)
+          if (edge.reason.empty() &&
+              haveCommon(note.producer, entry.launches[edge.producer].places))
+            edge.reason = note.text;
+      }
+  }
+
+  ModuleOp module;
+  StringRef sourceFolder;
+  TargetReport target;
+  llvm::StringMap<unsigned> numberOf;
+  std::vector<KernelUse> uses;
+  int64_t fixedBytes = 0;
+  // Of the entry at hand: which launch wrote what, and which buffers have been
+  // read or written.
+  SmallVector<std::pair<BufferAttr, unsigned>> writers;
+  SmallVector<BufferAttr> known;
+};
+
+} // namespace
+
+TargetReport report::describePlan(ModuleOp plan, std::vector<Note> notes,
+                                  StringRef sourceFolder) {
+  return PlanReader(plan, std::move(notes), sourceFolder).run();
+}
+
+void report::addCode(TargetReport &target, StringRef ptx) {
+  for (Kernel &kernel : target.kernels) {
+    std::string head = ".entry " + kernel.symbol + "(";
+    size_t begin = ptx.find(head);
+    if (begin == StringRef::npos)
+      continue;
+    begin = ptx.rfind('\n', begin) + 1;
+    size_t end = ptx.find("\n}\n", begin);
+    kernel.code =
+        ptx.slice(begin, end == StringRef::npos ? end : end + 3).str();
+  }
+}

@@ -1,0 +1,30 @@
+//===- ReadPlan.h - shared by the parts of lib/Report -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TDSL_LIB_REPORT_READPLAN_H
+#define TDSL_LIB_REPORT_READPLAN_H
+
+#include "tdsl/Report/Report.h"
+
+#include "mlir/IR/Location.h"
+
+namespace tdsl::report {
+
+/// The places in the program that a location stands for.
+std::vector<Place> getPlaces(mlir::Location loc, llvm::StringRef sourceFolder);
+
+/// A note as a sentence.
+std::string describeNote(const Note &note);
+
+/// "moves 3 MiB, of which 2 MiB cannot be saved".
+std::string describeMoved(int64_t bytes, int64_t leastBytes);
+
+/// "1.5 M", "12 "; powers of 1000, for a unit behind it.
+std::string formatCount(double count);
+
+} // namespace tdsl::report
+
+#endif // TDSL_LIB_REPORT_READPLAN_H

@@ -1,0 +1,43 @@
+"""Compares the launches that --explain or --report shows with the commands of an artefact's manifest.
+
+launches.py SHOWN ARTEFACT: every launch of every entry is shown once, with its kernel's symbol and number, and nothing else is.
+"""
+import html
+import json
+import re
+import sys
+
+
+def read_manifest(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    footer = data[data.rindex(b"\n", 0, -1) + 1 :].split()
+    text = data[int(footer[2]) : int(footer[2]) + int(footer[3])].decode()
+    if not text.startswith("{"):
+        text = "".join(line[3:] for line in text.split("\n"))
+    return json.loads(text)
+
+
+def read_shown(path):
+    with open(path) as file:
+        text = file.read()
+    shown = []
+    if text.startswith("<!DOCTYPE html>"):
+        for match in re.finditer(r'data-launch="([^"]*) (\d+) (\w+)"', text):
+            shown.append((html.unescape(match[1]), int(match[2]), match[3]))
+        return shown
+    for match in re.finditer(r"^  (\w+) \[(.*?) ([\d, ]+)\]: ", text, re.M):
+        for number in match[3].split(","):
+            shown.append((match[2], int(number), match[1]))
+    return shown
+
+
+manifest = read_manifest(sys.argv[2])
+launches = []
+for entry in manifest["entries"]:
+    for number, command in enumerate(entry["commands"]):
+        if command["op"] == "launch":
+            launches.append((entry["name"], number, manifest["kernels"][command["kernel"]]["symbol"]))
+shown = read_shown(sys.argv[1])
+if len(launches) < 2 or sorted(shown) != sorted(launches):
+    sys.exit("missing: %s\ntoo many: %s" % (sorted(set(launches) - set(shown)), sorted(set(shown) - set(launches)) or len(shown)))

@@ -1,0 +1,70 @@
+//===- Reporting.cpp - --explain and --report -----------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Reporting.h"
+
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace tdslc;
+using namespace tdsl::report;
+
+Reporting::Reporting(const Options &options, Program &program)
+    : options(options), program(program),
+      sourceFolder(getSourceFolder(options.input)) {
+  if (!isWanted())
+    return;
+  notes.emplace(sourceFolder);
+  if (failed(notes->install(program.context)))
+    llvm::errs() << "tdslc: remarks cannot be collected\n";
+  if (!options.report.empty())
+    program.passTimes.emplace();
+}
+
+void Reporting::addProgram(StageTimer &timer) {
+  if (!isWanted())
+    return;
+  report.program = llvm::sys::path::filename(program.path).str();
+  report.producer = kProducer;
+  report.options = getOptionsText(options);
+  for (const SourceFile &source : program.sources) {
+    StringRef name = source.name;
+    name.consume_front(sourceFolder);
+    report.sources.push_back({name.str(), source.text});
+  }
+  report.stages = timer.take();
+  if (program.passTimes)
+    program.passTimes->clear();
+}
+
+void Reporting::addTarget(ModuleOp plan, const Target &target, StringRef file,
+                          StageTimer &timer) {
+  if (!isWanted())
+    return;
+  TargetReport described = describePlan(plan, notes->take(), sourceFolder);
+  described.arch = target.arch;
+  described.isCPU = target.isCPU;
+  if (!target.isCPU)
+    addCode(described, file);
+  described.stages = timer.take();
+  if (program.passTimes)
+    described.passes = std::exchange(*program.passTimes, {});
+  report.targets.push_back(std::move(described));
+}
+
+ExitCode Reporting::finish() {
+  if (options.explain) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    printExplanation(report, os);
+    if (ExitCode code = writeOutput("-", text))
+      return code;
+  }
+  if (!options.report.empty())
+    return writeOutput(options.report, makePage(report));
+  return Fine;
+}
