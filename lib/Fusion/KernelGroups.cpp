@@ -81,7 +81,8 @@ KernelGroups::KernelGroups(Block &block, unsigned maxBuffers)
       group.shape = getShapeOf(&op);
       auto generic = dyn_cast<GenericOp>(op);
       group.hasReduction = generic && generic.hasReduction();
-      group.isUpdate = updatesVariable(&op);
+      if (updatesVariable(&op))
+        group.updates.push_back(generic.getExtents());
     }
     groups.push_back(group);
     groupOf.push_back(index);
@@ -204,9 +205,11 @@ bool KernelGroups::tryJoin(unsigned lhs, unsigned rhs) {
                           groups[rhs].shape, groups[rhs].hasReduction);
   if (!shape || !readsEachOtherAligned(lhs, rhs, *shape))
     return false;
-  if (shape->kind == KernelKind::Row &&
-      (groups[lhs].isUpdate || groups[rhs].isUpdate))
-    return false;
+  if (shape->kind == KernelKind::Row)
+    for (unsigned group : {lhs, rhs})
+      for (ArrayRef<int64_t> extents : groups[group].updates)
+        if (extents != ArrayRef<int64_t>(shape->rows))
+          return false;
   if (groups[lhs].members.size() + groups[rhs].members.size() > maxMembers)
     return false;
   SmallVector<unsigned> members(groups[lhs].members);
@@ -221,7 +224,7 @@ bool KernelGroups::tryJoin(unsigned lhs, unsigned rhs) {
   // `second` becomes a part of `first`, and leaves the order.
   groups[first].shape = *shape;
   groups[first].hasReduction |= groups[second].hasReduction;
-  groups[first].isUpdate |= groups[second].isUpdate;
+  llvm::append_range(groups[first].updates, groups[second].updates);
   groups[first].members = members;
   for (unsigned op : groups[second].members)
     groupOf[op] = first;

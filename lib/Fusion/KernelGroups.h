@@ -25,9 +25,9 @@ public:
     bool hasReduction = false;
     /// Holds something that is never joined, such as a kernel made before.
     bool isOpaque = false;
-    /// Makes a variable's new value from its old one, which a loop can do in
-    /// place and a row cannot.
-    bool isUpdate = false;
+    /// The extents of the members that make a variable's new value from its
+    /// old one, which can be in place in a loop, or once for each row.
+    llvm::SmallVector<llvm::ArrayRef<int64_t>, 1> updates;
     /// In program order.
     llvm::SmallVector<unsigned> members;
     /// Place in the order of the groups.

@@ -34,6 +34,11 @@ void tdsl::buildFusionPipeline(OpPassManager &manager,
   FormKernelsPassOptions formOptions;
   formOptions.fuse = options.fuse;
   functions.addPass(createFormKernelsPass(formOptions));
+  if (options.fuse) {
+    MergeKernelsPassOptions mergeOptions;
+    mergeOptions.target = options.target;
+    functions.addPass(createMergeKernelsPass(mergeOptions));
+  }
 }
 
 namespace {
@@ -42,6 +47,9 @@ struct FusionPipelineOptions
   Option<bool> fuse{*this, "fuse",
                     llvm::cl::desc("Join operations into kernels"),
                     llvm::cl::init(true)};
+  Option<std::string> target{
+      *this, "target", llvm::cl::desc("Name or file of the target description"),
+      llvm::cl::init("host-cpu")};
 };
 } // namespace
 
@@ -52,6 +60,7 @@ void tdsl::registerFusionPasses() {
       [](OpPassManager &manager, const FusionPipelineOptions &options) {
         FusionOptions fusion;
         fusion.fuse = options.fuse;
+        fusion.target = options.target;
         buildFusionPipeline(manager, fusion);
       });
 }

@@ -11,6 +11,7 @@
 #include "tdsl/Dialect/Plan/PlanOps.h"
 #include "tdsl/Dialect/TDS/TDSOps.h"
 #include "tdsl/Fusion/Passes.h"
+#include "tdsl/Fusion/TargetDescription.h"
 #include "tdsl/Planning/Passes.h"
 #include "tdsl/Target/CPU/CompileCPU.h"
 #include "tdsl/Target/GPU/GPUTarget.h"
@@ -74,6 +75,9 @@ void tdsl::buildKernelPipeline(OpPassManager &manager,
                                StringRef target) {
   FusionOptions fusion;
   fusion.fuse = options.fusion;
+  fusion.target = options.targetDescription.empty()
+                      ? TargetDescription::getNameFor(target)
+                      : options.targetDescription;
   buildFusionPipeline(manager, fusion);
   SelectSchedulePassOptions schedule;
   bool isGPU = gpu::lookupArch(target) != nullptr;

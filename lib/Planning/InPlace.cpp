@@ -12,8 +12,17 @@ using namespace tdsl;
 using namespace tdsl::tds;
 
 bool tdsl::mayShareBuffer(KernelOp kernel, unsigned output, unsigned input) {
+  if (kernel.hasParts()) {
+    // Only the part that makes the output may read the input, once.
+    auto [part, partOutput] = kernel.getPartOf(output);
+    BlockArgument argument = kernel.getBlock()->getArgument(input);
+    if (!argument.hasOneUse() || argument.getUses().begin()->getOwner() != part)
+      return false;
+    return mayShareBuffer(part, partOutput,
+                          argument.getUses().begin()->getOperandNumber());
+  }
   StringRef kind = kernel.getKind();
-  if (kind != "loop" && kind != "contract")
+  if (kind != "loop" && kind != "contract" && kind != "row")
     return false;
   Value yielded = kernel.getBlock()->getTerminator()->getOperand(output);
   auto generic = yielded.getDefiningOp<GenericOp>();
@@ -30,11 +39,21 @@ bool tdsl::mayShareBuffer(KernelOp kernel, unsigned output, unsigned input) {
   if (llvm::count(kernel.getBlock()->getTerminator()->getOperands(), yielded) !=
       1)
     return false;
+  // Of a row only what there is once may be in place: it is written when all
+  // threads of the row have read.
+  size_t rank = generic.getExtents().size();
+  if (kind == "row")
+    for (auto other : kernel.getBlock()->getOps<GenericOp>())
+      if (other.hasReduction() && other.getExtents().size() != rank)
+        return false;
   for (Operation *user : argument.getUsers()) {
     auto read = dyn_cast<ReadOp>(user);
     auto reader = read ? dyn_cast<GenericOp>(read->getParentOp()) : GenericOp();
-    if (!reader || reader.getExtents() != generic.getExtents() ||
-        !readsAt(read, reader.getParallelIndices()) || read.getClamped())
+    if (!reader || read.getClamped() ||
+        (kind != "row" && reader.getExtents() != generic.getExtents()) ||
+        reader.getExtents().size() < rank ||
+        reader.getExtents().take_front(rank) != generic.getExtents() ||
+        !readsAt(read, reader.getParallelIndices().take_front(rank)))
       return false;
   }
   return true;

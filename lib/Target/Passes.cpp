@@ -39,15 +39,17 @@ struct SelectSchedulePass
       getOperation().emitError(llvm::toString(processor.takeError()));
       return signalPassFailure();
     }
-    WalkResult walk = getOperation().walk([&](tds::KernelOp kernel) {
-      if (kernel->hasAttr("schedule"))
+    auto schedule = [&](tds::KernelOp kernel) {
+      // Parts are scheduled with the kernel that they are parts of.
+      if (kernel->hasAttr("schedule") || kernel.isPart())
         return WalkResult::advance();
       if (target == "cuda")
         kernel->setAttr("schedule", tdsl::gpu::selectSchedule(kernel));
       else if (failed(cpu::selectSchedule(kernel, *processor)))
         return WalkResult::interrupt();
       return WalkResult::advance();
-    });
+    };
+    WalkResult walk = getOperation().walk(schedule);
     if (walk.wasInterrupted())
       signalPassFailure();
   }

@@ -85,6 +85,10 @@ static cl::opt<std::string>
     fusion("fusion", cl::init("on"), cl::value_desc("on|off"),
            cl::cat(codeCategory),
            cl::desc("join operations into kernels (default on)"));
+static cl::opt<std::string> targetDescription(
+    "target-description", cl::value_desc("name|file"), cl::cat(codeCategory),
+    cl::desc("the device that fusion decides for: t4, v100, a100, h100, h200, "
+             "host-cpu or a JSON file (default: by --arch or --cpu)"));
 static cl::opt<bool> unchecked(
     "unchecked", cl::cat(codeCategory),
     cl::desc(
@@ -223,6 +227,7 @@ tdslc::Options tdslc::parseOptions(int argc, char **argv) {
   if (fusion != "on" && fusion != "off")
     usage("--fusion takes on or off, not '" + fusion + "'");
   options.fusion = fusion == "on";
+  options.targetDescription = targetDescription;
   if (diagnostics != "text" && diagnostics != "json")
     usage("--diagnostics takes text or json, not '" + diagnostics + "'");
   options.jsonDiagnostics = diagnostics == "json";

@@ -41,6 +41,7 @@ struct Options {
   std::string arch = "sm_80";
   std::string cpu = "x86-64-v3";
   bool fusion = true;
+  std::string targetDescription; ///< a name or a file; empty: by the target
   bool unchecked = false;
   bool checked = false;
   bool checkNumerics = false;

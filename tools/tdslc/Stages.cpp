@@ -8,6 +8,7 @@
 
 #include "tdsl/Artifact/Container.h"
 #include "tdsl/Artifact/Manifest.h"
+#include "tdsl/Fusion/TargetDescription.h"
 #include "tdsl/Pipeline/Pipelines.h"
 #include "tdsl/Target/CPU/CompileCPU.h"
 #include "tdsl/Target/GPU/GPUTarget.h"
@@ -15,6 +16,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -68,6 +70,28 @@ StageTimer::~StageTimer() {
 // Stages
 //===----------------------------------------------------------------------===//
 
+/// Whether the target description that was asked for, if any, is one for the
+/// target; says what is wrong.
+static bool checkDescription(const Options &options, const Target &target) {
+  if (options.targetDescription.empty())
+    return true;
+  llvm::Expected<TargetDescription> description =
+      TargetDescription::load(options.targetDescription);
+  if (!description) {
+    llvm::errs() << "tdslc: " << llvm::toString(description.takeError())
+                 << "\n";
+    return false;
+  }
+  if (description->isCPU == target.isCPU)
+    return true;
+  llvm::errs() << "tdslc: the target description '" << options.targetDescription
+               << "' is of a " << (description->isCPU ? "CPU" : "GPU")
+               << ", and the target '" << target.arch << "' is a "
+               << (target.isCPU ? "CPU" : "GPU")
+               << "; name another one or leave it out\n";
+  return false;
+}
+
 bool tdslc::parseTarget(StringRef text, const Options &options,
                         Target &target) {
   if (text == "cpu" || text == "native" || text.starts_with("x86-64")) {
@@ -76,11 +100,11 @@ bool tdslc::parseTarget(StringRef text, const Options &options,
       llvm::errs() << "tdslc: " << llvm::toString(known.takeError()) << "\n";
       return false;
     }
-    return true;
+    return checkDescription(options, target);
   }
   target = {false, text.str()};
   if (gpu::lookupArch(text))
-    return true;
+    return checkDescription(options, target);
   llvm::errs() << "tdslc: there is no target '" << text << "'; there are ";
   for (const gpu::Arch &arch : gpu::getArchs())
     llvm::errs() << arch.name << ", ";
@@ -103,6 +127,7 @@ OwningOpRef<ModuleOp> tdslc::makeKernels(Program &program,
   OwningOpRef<ModuleOp> module = program.module->clone();
   PipelineOptions pipeline;
   pipeline.fusion = options.fusion;
+  pipeline.targetDescription = options.targetDescription;
   PassManager passes(&program.context, ModuleOp::getOperationName());
   buildKernelPipeline(passes, pipeline, target.arch);
   if (program.passTimes)
@@ -132,6 +157,11 @@ std::string tdslc::getOptionsText(const Options &options) {
   for (const auto &[name, value] : options.defines)
     all += "-D " + name + "=" + std::to_string(value) + "\n";
   all += options.fusion ? "" : "--fusion=off\n";
+  if (!options.targetDescription.empty()) {
+    all += "--target-description=" + options.targetDescription + "\n";
+    if (auto file = llvm::MemoryBuffer::getFile(options.targetDescription))
+      all += (*file)->getBuffer();
+  }
   all += options.unchecked ? "--unchecked\n" : "";
   all += options.checked ? "--checked\n" : "";
   all += options.checkNumerics ? "--check-numerics\n" : "";

@@ -22,6 +22,8 @@ struct FusionOptions {
   /// Join operations into kernels; otherwise each operation is a kernel of its
   /// own.
   bool fuse = true;
+  /// Name or file of the target description that the cost model goes by.
+  std::string target = "host-cpu";
 };
 
 /// From differentiated, canonical tds functions to functions that hold nothing

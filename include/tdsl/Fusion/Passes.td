@@ -105,4 +105,31 @@ def FormKernelsPass : Pass<"tds-form-kernels", "::mlir::func::FuncOp"> {
   ];
 }
 
+def MergeKernelsPass : Pass<"tds-merge-kernels", "::mlir::func::FuncOp"> {
+  let summary = "Run kernels side by side in one launch";
+  let description = [{
+    Kernels of which none needs another's result become the parts of a kernel of kind `parts`, where the cost model finds that faster and
+    not more memory is needed than that is worth. See docs/Fusion.md.
+
+    ```mlir
+    %a = tds.kernel "loop"(%x) : (tensor<4xf32>) -> tensor<4xf32> { … }
+    %b = tds.kernel "loop"(%y) : (tensor<9xf32>) -> tensor<9xf32> { … }
+    ```
+    becomes
+    ```mlir
+    %r:2 = tds.kernel "parts"(%x, %y) : (tensor<4xf32>, tensor<9xf32>) -> (tensor<4xf32>, tensor<9xf32>) {
+    ^bb0(%p: tensor<4xf32>, %q: tensor<9xf32>):
+      %a = tds.kernel "loop"(%p) : (tensor<4xf32>) -> tensor<4xf32> { … }
+      %b = tds.kernel "loop"(%q) : (tensor<9xf32>) -> tensor<9xf32> { … }
+      tds.yield %a, %b : tensor<4xf32>, tensor<9xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::tdsl::tds::TDSDialect"];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"\"host-cpu\"", "Name or file of the target description">
+  ];
+  let statistics = [Statistic<"numMerged", "merged", "Number of times that two kernels became parts of one">];
+}
+
 #endif // TDSL_FUSION_PASSES_TD

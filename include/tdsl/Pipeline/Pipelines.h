@@ -16,6 +16,9 @@ namespace tdsl {
 /// state.
 struct PipelineOptions {
   bool fusion = true; ///< join operations into kernels
+  /// Name or file of the target description; empty: the one that the
+  /// architecture is taken for.
+  std::string targetDescription;
   bool guardGathers =
       true; ///< report gathers out of range; off under --unchecked
   bool checkNumerics = false; ///< report where a NaN or infinity comes from

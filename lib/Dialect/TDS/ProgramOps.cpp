@@ -54,6 +54,36 @@ LogicalResult GradientOp::verify() {
 // KernelOp
 //===----------------------------------------------------------------------===//
 
+/// What holds for a kernel that is made of kernels.
+static LogicalResult verifyParts(KernelOp kernel) {
+  for (Operation &op : kernel.getBlock()->without_terminator()) {
+    auto part = dyn_cast<KernelOp>(op);
+    if (!part || part.hasParts())
+      return kernel.emitOpError("of kind 'parts' holds ")
+             << op.getName() << (part ? " of that kind" : "")
+             << ", expected kernels of the other kinds (kernel_c1)";
+    for (Value input : part.getInputs())
+      if (!isa<BlockArgument>(input))
+        return part.emitOpError("reads what another part of its kernel makes "
+                                "(kernel_c1)");
+  }
+  for (auto part : kernel.getBlock()->getOps<KernelOp>())
+    for (OpResult output : part->getResults())
+      if (!output.hasOneUse())
+        return part.emitOpError("is a part, and its output ")
+               << output.getResultNumber()
+               << " is not yielded exactly once (kernel_c1)";
+  for (Value yielded : kernel.getBlock()->getTerminator()->getOperands())
+    if (!yielded.getDefiningOp())
+      return kernel.emitOpError("yields what no part makes (kernel_c1)");
+  return success();
+}
+
+std::pair<KernelOp, unsigned> KernelOp::getPartOf(unsigned output) {
+  auto made = cast<OpResult>(getBlock()->getTerminator()->getOperand(output));
+  return {cast<KernelOp>(made.getOwner()), made.getResultNumber()};
+}
+
 LogicalResult KernelOp::verify() {
   Block *block = getBlock();
   if (block->getArgumentTypes() != getInputs().getTypes())
@@ -61,6 +91,8 @@ LogicalResult KernelOp::verify() {
   auto yield = dyn_cast<YieldOp>(block->getTerminator());
   if (!yield || yield.getOperandTypes() != getOutputs().getTypes())
     return emitOpError("must end in a tds.yield of its outputs");
+  if (hasParts())
+    return verifyParts(*this);
   unsigned contracts = 0, scatters = 0;
   for (Operation &op : block->without_terminator()) {
     contracts += isa<ContractOp>(op);

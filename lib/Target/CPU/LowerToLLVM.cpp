@@ -32,10 +32,17 @@ public:
   LogicalResult lower(OutlinedKernel &kernel);
 
 private:
-  LogicalResult emit(OutlinedKernel &kernel);
+  LogicalResult lowerParts(OutlinedKernel &kernel);
+  /// Emits the function that does the work, which has the buffers, the range of
+  /// work items and the scratch as parameters.
+  FailureOr<LLVM::LLVMFuncOp> lowerWork(OutlinedKernel &kernel, StringRef name);
+  FailureOr<LLVM::LLVMFuncOp> emit(OutlinedKernel &kernel, StringRef name);
   LLVM::LLVMFuncOp createFunction(StringRef name, ArrayRef<Type> parameters,
                                   bool isInternal, Location loc);
-  void createEntry(OutlinedKernel &kernel, LLVM::LLVMFuncOp work, Location loc);
+  /// The function of the ABI; `callWork` gets the arguments of the functions
+  /// that do the work.
+  void createEntry(OutlinedKernel &kernel, Location loc,
+                   function_ref<void(ArrayRef<Value>)> callWork);
   void placeConstants(KernelFrame &frame);
 
   ModuleOp module;
@@ -60,8 +67,8 @@ LLVM::LLVMFuncOp KernelLowering::createFunction(StringRef name,
   return function;
 }
 
-void KernelLowering::createEntry(OutlinedKernel &kernel, LLVM::LLVMFuncOp work,
-                                 Location loc) {
+void KernelLowering::createEntry(OutlinedKernel &kernel, Location loc,
+                                 function_ref<void(ArrayRef<Value>)> callWork) {
   Type ptr = LLVM::LLVMPointerType::get(builder.getContext());
   Type i64 = builder.getI64Type();
   LLVM::LLVMFuncOp entry = createFunction(
@@ -76,7 +83,7 @@ void KernelLowering::createEntry(OutlinedKernel &kernel, LLVM::LLVMFuncOp work,
   }
   for (unsigned i = 2; i < 5; ++i)
     arguments.push_back(block.getArgument(i));
-  LLVM::CallOp::create(builder, loc, work, arguments);
+  callWork(arguments);
   LLVM::ReturnOp::create(builder, loc, ValueRange{});
 }
 
@@ -121,31 +128,83 @@ void KernelLowering::placeConstants(KernelFrame &frame) {
 }
 
 LogicalResult KernelLowering::lower(OutlinedKernel &kernel) {
+  if (kernel.kernel.hasParts())
+    return lowerParts(kernel);
+  FailureOr<LLVM::LLVMFuncOp> work =
+      lowerWork(kernel, (kernel.getName() + ".work").str());
+  if (failed(work))
+    return failure();
+  Location loc = kernel.kernel.getLoc();
+  createEntry(kernel, loc, [&](ArrayRef<Value> arguments) {
+    LLVM::CallOp::create(builder, loc, *work, arguments);
+  });
+  return success();
+}
+
+/// Each part has a function of its own and a range of the work items.
+LogicalResult KernelLowering::lowerParts(OutlinedKernel &kernel) {
+  Location loc = kernel.kernel.getLoc();
+  SmallVector<std::pair<LLVM::LLVMFuncOp, int64_t>> works;
+  for (OutlinedKernel &part : kernel.getParts()) {
+    FailureOr<LLVM::LLVMFuncOp> work = lowerWork(
+        part,
+        (kernel.getName() + ".part" + Twine(works.size()) + ".work").str());
+    if (failed(work))
+      return failure();
+    auto schedule = part.kernel->getAttrOfType<DictionaryAttr>("schedule");
+    works.push_back({*work, cast<IntegerAttr>(schedule.get("work")).getInt()});
+  }
+  createEntry(kernel, loc, [&](ArrayRef<Value> arguments) {
+    LaneBuilder lanes(builder, loc, target.laneOptions());
+    size_t range = kernel.numBuffers;
+    int64_t begin = 0;
+    for (auto [work, count] : works) {
+      Value low = arith::MaxSIOp::create(
+          builder, loc, lanes.sub(arguments[range], lanes.i64(begin)),
+          lanes.i64(0));
+      Value high = lanes.minS(lanes.sub(arguments[range + 1], lanes.i64(begin)),
+                              lanes.i64(count));
+      SmallVector<Value> own(arguments);
+      own[range] = low;
+      own[range + 1] = high;
+      Value some = arith::CmpIOp::create(builder, loc,
+                                         arith::CmpIPredicate::slt, low, high);
+      lanes.ifThen(some, [&, work = work] {
+        LLVM::CallOp::create(builder, loc, work, own);
+      });
+      begin += count;
+    }
+  });
+  return success();
+}
+
+FailureOr<LLVM::LLVMFuncOp> KernelLowering::lowerWork(OutlinedKernel &kernel,
+                                                      StringRef name) {
   auto schedule = kernel.kernel->getAttrOfType<DictionaryAttr>("schedule");
   if (!schedule)
-    return kernel.kernel.emitError("has no schedule");
+    return kernel.kernel.emitError("has no schedule"), failure();
   auto kind = schedule.getAs<StringAttr>("expand");
   if (!kind)
-    return emit(kernel);
+    return emit(kernel, name);
   // The contraction as a reduction, in a copy of the kernel.
   OpBuilder atKernel(kernel.kernel);
   OutlinedKernel copy = kernel;
   copy.kernel = cast<tds::KernelOp>(atKernel.clone(*kernel.kernel));
   expandContract(copy.kernel, kind.getValue());
-  LogicalResult result = emit(copy);
+  FailureOr<LLVM::LLVMFuncOp> result = emit(copy, name);
   copy.kernel.erase();
   return result;
 }
 
-LogicalResult KernelLowering::emit(OutlinedKernel &kernel) {
+FailureOr<LLVM::LLVMFuncOp> KernelLowering::emit(OutlinedKernel &kernel,
+                                                 StringRef name) {
   Location loc = kernel.kernel.getLoc();
   Type ptr = LLVM::LLVMPointerType::get(builder.getContext());
   Type i64 = builder.getI64Type();
   SmallVector<Type> parameters(kernel.numBuffers, ptr);
   parameters.append({i64, i64, ptr});
   LLVM::LLVMFuncOp work =
-      createFunction((kernel.getName() + ".work").str(), parameters,
-                     /*isInternal=*/true, loc);
+      createFunction(name, parameters, /*isInternal=*/true, loc);
   for (unsigned i = 0; i < kernel.numBuffers; ++i)
     if (kernel.disjoint)
       work.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
@@ -178,12 +237,12 @@ LogicalResult KernelLowering::emit(OutlinedKernel &kernel) {
     result = emitScatter(frame);
   else
     return kernel.kernel.emitError("has the unknown CPU emitter '")
-           << emitter << "' in its schedule";
+               << emitter << "' in its schedule",
+           failure();
   if (failed(result))
     return failure();
   LLVM::ReturnOp::create(builder, loc, ValueRange{});
-  createEntry(kernel, work, loc);
-  return success();
+  return work;
 }
 
 OwningOpRef<ModuleOp> cpu::lowerToLLVMDialect(ModuleOp plan,

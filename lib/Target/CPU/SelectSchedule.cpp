@@ -272,10 +272,31 @@ FailureOr<DictionaryAttr> cpu::schedulePoints(tds::KernelOp kernel) {
   return PointSchedule(*point).select();
 }
 
+/// The work items of the parts, one after the other; a thread does one at a
+/// time, so that the scratch is that of the part that needs most.
+static FailureOr<DictionaryAttr> scheduleParts(tds::KernelOp kernel,
+                                               const CPUTarget &target) {
+  int64_t work = 0, scratch = 0;
+  for (auto part : kernel.getBlock()->getOps<tds::KernelOp>()) {
+    if (!part->hasAttr("schedule") && failed(cpu::selectSchedule(part, target)))
+      return failure();
+    auto schedule = part->getAttrOfType<DictionaryAttr>("schedule");
+    work += cast<IntegerAttr>(schedule.get("work")).getInt();
+    scratch =
+        std::max(scratch, cast<IntegerAttr>(schedule.get("scratch")).getInt());
+  }
+  Builder b(kernel.getContext());
+  return b.getDictionaryAttr(
+      {b.getNamedAttr("work", b.getI64IntegerAttr(work)),
+       b.getNamedAttr("scratch", b.getI64IntegerAttr(scratch)),
+       b.getNamedAttr("emitter", b.getStringAttr("parts"))});
+}
+
 LogicalResult cpu::selectSchedule(tds::KernelOp kernel,
                                   const CPUTarget &target) {
   FailureOr<DictionaryAttr> schedule =
-      kernel.getKind() == "scatter"
+      kernel.hasParts() ? scheduleParts(kernel, target)
+      : kernel.getKind() == "scatter"
           ? FailureOr<DictionaryAttr>(scheduleScatter(kernel))
       : kernel.getKind() == "contract" ? scheduleContract(kernel, target)
                                        : schedulePoints(kernel);

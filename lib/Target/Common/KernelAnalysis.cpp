@@ -54,6 +54,25 @@ FailureOr<OutlinedKernel> OutlinedKernel::get(func::FuncOp function) {
   return result;
 }
 
+std::vector<OutlinedKernel> OutlinedKernel::getParts() {
+  std::vector<OutlinedKernel> parts;
+  OperandRange yielded = kernel.getBlock()->getTerminator()->getOperands();
+  for (auto op : kernel.getBlock()->getOps<tds::KernelOp>()) {
+    OutlinedKernel part = *this;
+    part.kernel = op;
+    part.inputBuffers.clear();
+    part.outputBuffers.clear();
+    for (Value input : op.getInputs())
+      part.inputBuffers.push_back(
+          inputBuffers[cast<BlockArgument>(input).getArgNumber()]);
+    for (Value output : op.getOutputs())
+      part.outputBuffers.push_back(outputBuffers[std::distance(
+          yielded.begin(), llvm::find(yielded, output))]);
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
 LogicalResult target::collectKernels(ModuleOp module,
                                      SmallVectorImpl<OutlinedKernel> &kernels) {
   for (func::FuncOp function : module.getOps<func::FuncOp>()) {

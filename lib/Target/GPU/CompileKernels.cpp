@@ -57,7 +57,7 @@ FailureOr<OwningOpRef<ModuleOp>> tdsl::gpu::emitKernels(ModuleOp plan) {
       return tds::KernelOp(kernel.kernel)
           .emitOpError("has no schedule for a GPU; run "
                        "tds-select-schedule{target=cuda} first");
-    tdsl::gpu::KernelEmitter(kernel, *code).emit();
+    tdsl::gpu::KernelEmitter(kernel, *code).emit(kernel);
   }
   return code;
 }

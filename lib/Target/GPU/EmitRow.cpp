@@ -90,7 +90,6 @@ void KernelEmitter::emitRowSerial() {
         body.setRegister(op, body.evaluate(op, point));
       }
     }
-    storeOutputs(point, [&](Value value) { return !shape.isFull(value); });
     auto yielded = kernel.getBlock()->getTerminator()->getOperands();
     if (llvm::any_of(yielded, [&](Value value) { return shape.isFull(value); }))
       overAxis({}, [&](ArrayRef<LaneIndex> at, ValueRange) {
@@ -98,6 +97,7 @@ void KernelEmitter::emitRowSerial() {
         storeOutputs(at, [&](Value value) { return shape.isFull(value); });
         return SmallVector<Value>{};
       });
+    storeOutputs(point, [&](Value value) { return !shape.isFull(value); });
   });
 }
 
@@ -213,12 +213,17 @@ void KernelEmitter::emitRowBlock() {
       // One slot a warp; then every thread goes through the slots in order.
       SmallVector<Value> slots;
       Value warp = lanes.divU(lane, 32);
+      Value firstSlot =
+          rowsPerBlock > 1
+              ? lanes.mul(lanes.divU(thread, threads), lanes.i64(warps))
+              : lanes.i64(0);
+      warp = lanes.add(firstSlot, warp);
       for (auto [i, value] : llvm::enumerate(total)) {
         bool isBool = value.getType().isInteger(1);
         Type memory = isBool ? builder.getI8Type() : value.getType();
         Value slot = createShared("slots" + std::to_string(numReductions) +
                                       "_" + std::to_string(i),
-                                  memory, warps);
+                                  memory, warps * rowsPerBlock);
         Value stored = isBool
                            ? arith::ExtUIOp::create(builder, loc, memory, value)
                                  .getResult()
@@ -238,7 +243,7 @@ void KernelEmitter::emitRowBlock() {
           bool isBool = value.getType().isInteger(1);
           Value loaded =
               loadShared(slot, isBool ? builder.getI8Type() : value.getType(),
-                         lanes.i64(w));
+                         lanes.add(firstSlot, lanes.i64(w)));
           if (isBool)
             loaded =
                 arith::TruncIOp::create(builder, loc, value.getType(), loaded);
@@ -253,11 +258,6 @@ void KernelEmitter::emitRowBlock() {
   }
 
   auto yielded = kernel.getBlock()->getTerminator()->getOperands();
-  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                        lane, lanes.i64(0));
-  lanes.ifThen(arith::AndIOp::create(builder, loc, rowIsReal, isFirst), [&] {
-    storeOutputs(point, [&](Value value) { return !shape.isFull(value); });
-  });
   if (llvm::any_of(yielded, [&](Value value) { return shape.isFull(value); }))
     overChunks({}, nullptr, [&](const Chunk &chunk, ValueRange) {
       Value real = rowIsReal;
@@ -269,4 +269,13 @@ void KernelEmitter::emitRowBlock() {
       });
       return SmallVector<Value>{};
     });
+  // Last, since an output over the rows may lie in the place of an input that
+  // all threads of the row read.
+  if (sharesBuffers)
+    barrier();
+  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                        lane, lanes.i64(0));
+  lanes.ifThen(arith::AndIOp::create(builder, loc, rowIsReal, isFirst), [&] {
+    storeOutputs(point, [&](Value value) { return !shape.isFull(value); });
+  });
 }

@@ -67,13 +67,23 @@ KernelEmitter::KernelEmitter(const target::OutlinedKernel &outlined,
       function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
                           builder.getUnitAttr());
   }
-  Block *entry = function.addEntryBlock(builder);
-  builder.setInsertionPointToStart(entry);
+  function.addEntryBlock(builder);
+  builder.setInsertionPointToStart(&function.getBody().front());
+}
+
+void KernelEmitter::enter(const target::OutlinedKernel &outlined) {
+  kernel = outlined.kernel;
+  schedule = kernel->getAttrOfType<DictionaryAttr>("schedule");
+  Block *entry = &function.getBody().front();
   for (auto [argument, position] : llvm::zip_equal(
            kernel.getBlock()->getArguments(), outlined.inputBuffers))
     body.setBuffer(argument, target::Buffer::dense(
                                  entry->getArgument(position),
                                  cast<RankedTensorType>(argument.getType())));
+  outputs.clear();
+  sharesBuffers = llvm::any_of(outlined.outputBuffers, [&](unsigned buffer) {
+    return llvm::is_contained(outlined.inputBuffers, buffer);
+  });
   for (auto [output, position] :
        llvm::zip_equal(kernel.getOutputs(), outlined.outputBuffers))
     outputs.push_back(
@@ -81,7 +91,51 @@ KernelEmitter::KernelEmitter(const target::OutlinedKernel &outlined,
                               cast<RankedTensorType>(output.getType())));
 }
 
-void KernelEmitter::emit() {
+void KernelEmitter::emit(const target::OutlinedKernel &outlined) {
+  if (kernel.hasParts()) {
+    emitParts(outlined);
+  } else {
+    enter(outlined);
+    emitKind();
+  }
+  LLVM::ReturnOp::create(builder, loc, ValueRange{});
+}
+
+void KernelEmitter::emitParts(const target::OutlinedKernel &outlined) {
+  target::OutlinedKernel whole = outlined;
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(function);
+    sharedOfParts = LLVM::GlobalOp::create(
+        builder, loc, LLVM::LLVMArrayType::get(builder.getI8Type(), 0),
+        /*isConstant=*/false, LLVM::Linkage::Internal,
+        (function.getName() + "_shared").str(), Attribute(), /*alignment=*/16,
+        /*addrSpace=*/3);
+  }
+  Value block = getBlock();
+  for (const target::OutlinedKernel &part : whole.getParts()) {
+    enter(part);
+    int64_t end = firstBlock + getArray("grid")[0];
+    Value isMine = lessThan(block, lanes.i64(end));
+    if (firstBlock > 0)
+      isMine = arith::AndIOp::create(
+          builder, loc, isMine,
+          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, block,
+                                lanes.i64(firstBlock)));
+    sharedBytes = 0;
+    lanes.ifThen(isMine, [&] { emitKind(); });
+    mostSharedBytes = std::max(mostSharedBytes, sharedBytes);
+    firstBlock = end;
+    lanes.setLanes(1);
+  }
+  if (mostSharedBytes == 0)
+    sharedOfParts.erase();
+  else
+    sharedOfParts.setGlobalType(
+        LLVM::LLVMArrayType::get(builder.getI8Type(), mostSharedBytes));
+}
+
+void KernelEmitter::emitKind() {
   bindConstants();
   StringRef kind = kernel.getKind();
   if (kind == "loop")
@@ -95,7 +149,6 @@ void KernelEmitter::emit() {
     emitContract();
   else
     emitScatter();
-  LLVM::ReturnOp::create(builder, loc, ValueRange{});
 }
 
 //===----------------------------------------------------------------------===//
@@ -109,7 +162,8 @@ Value KernelEmitter::getThread() {
 
 Value KernelEmitter::getBlock() {
   Value id = NVVM::BlockIdXOp::create(builder, loc, builder.getI32Type());
-  return arith::ExtUIOp::create(builder, loc, builder.getI64Type(), id);
+  Value number = arith::ExtUIOp::create(builder, loc, builder.getI64Type(), id);
+  return firstBlock > 0 ? lanes.sub(number, lanes.i64(firstBlock)) : number;
 }
 
 Value KernelEmitter::lessThan(Value x, Value y) {
@@ -227,6 +281,15 @@ void KernelEmitter::storeOutputs(ArrayRef<LaneIndex> indices,
 
 Value KernelEmitter::createShared(StringRef name, Type element, int64_t count) {
   OpBuilder::InsertionGuard guard(builder);
+  if (sharedOfParts) {
+    int64_t begin = llvm::alignTo(sharedBytes, 16);
+    sharedBytes =
+        begin + count * llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+    Value base = LLVM::AddressOfOp::create(
+        builder, loc, LLVM::LLVMPointerType::get(builder.getContext(), 3),
+        sharedOfParts.getSymName());
+    return lanes.address(base, builder.getI8Type(), lanes.i64(begin));
+  }
   builder.setInsertionPoint(function);
   auto type = LLVM::LLVMArrayType::get(element, count);
   auto global = LLVM::GlobalOp::create(

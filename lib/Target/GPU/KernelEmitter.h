@@ -23,10 +23,17 @@ public:
   /// Makes the function in `target` and opens its body.
   KernelEmitter(const target::OutlinedKernel &outlined, mlir::ModuleOp target);
 
-  /// Emits by the kernel's kind and closes the function.
-  void emit();
+  /// Emits the kernel, or its parts, and closes the function.
+  void emit(const target::OutlinedKernel &outlined);
 
 private:
+  /// Emits each part under a test of the block's number.
+  void emitParts(const target::OutlinedKernel &outlined);
+  /// Takes up a kernel, or a part of one: where its tensors are, and how it
+  /// runs.
+  void enter(const target::OutlinedKernel &outlined);
+  /// Emits the kernel that was entered, by its kind.
+  void emitKind();
   void emitLoop();
   void emitRowBlock();
   void emitRowSerial();
@@ -43,7 +50,7 @@ private:
   }
 
   //===--- indices ---===//
-  /// threadIdx.x and blockIdx.x as i64.
+  /// threadIdx.x, and blockIdx.x among the blocks of the part, as i64.
   mlir::Value getThread();
   mlir::Value getBlock();
   mlir::Value lessThan(mlir::Value x, mlir::Value y);
@@ -75,7 +82,8 @@ private:
 
   //===--- shared memory and warps ---===//
   /// A static shared array of `count` elements; the result is an address in
-  /// address space 3.
+  /// address space 3. The arrays of parts lie in one place: a block runs one
+  /// part only.
   mlir::Value createShared(llvm::StringRef name, mlir::Type element,
                            int64_t count);
   mlir::Value loadShared(mlir::Value base, mlir::Type element,
@@ -88,6 +96,14 @@ private:
   tds::KernelOp kernel;
   mlir::DictionaryAttr schedule;
   unsigned numData = 0;
+  /// Whether an output lies in the place of an input.
+  bool sharesBuffers = false;
+  /// The first block of the part.
+  int64_t firstBlock = 0;
+  /// Of a kernel with parts: the shared memory of all of them, how much of it
+  /// the part at hand has, and how much the largest has.
+  mlir::LLVM::GlobalOp sharedOfParts;
+  int64_t sharedBytes = 0, mostSharedBytes = 0;
   mlir::ModuleOp target;
   mlir::LLVM::LLVMFuncOp function;
   mlir::OpBuilder builder;

@@ -42,7 +42,8 @@ static int64_t getVector(tds::KernelOp kernel, int64_t extent) {
 namespace {
 class ScheduleBuilder {
 public:
-  explicit ScheduleBuilder(MLIRContext *context) : builder(context) {}
+  explicit ScheduleBuilder(tds::KernelOp kernel)
+      : builder(kernel.getContext()) {}
   void set(StringRef name, int64_t value) {
     entries.emplace_back(builder.getStringAttr(name),
                          builder.getI64IntegerAttr(value));
@@ -84,7 +85,7 @@ static unsigned countMergedAxes(tds::KernelOp kernel,
 }
 
 static DictionaryAttr scheduleLoop(tds::KernelOp kernel) {
-  ScheduleBuilder schedule(kernel.getContext());
+  ScheduleBuilder schedule(kernel);
   auto type = cast<RankedTensorType>(kernel.getOutputs()[0].getType());
   int64_t points = type.getNumElements(), vector = 1;
   unsigned merged = 1;
@@ -136,7 +137,7 @@ static bool isContiguousAlongAxis(tds::KernelOp kernel) {
 }
 
 static DictionaryAttr scheduleRow(tds::KernelOp kernel) {
-  ScheduleBuilder schedule(kernel.getContext());
+  ScheduleBuilder schedule(kernel);
   tds::GenericOp reduction;
   for (auto op : kernel.getBlock()->getOps<tds::GenericOp>())
     if (op.hasReduction())
@@ -147,15 +148,18 @@ static DictionaryAttr scheduleRow(tds::KernelOp kernel) {
       axis <= kSerialTerms || (!isContiguousAlongAxis(kernel) && rows >= 32);
   if (isSerial) {
     schedule.set("strategy", "serial");
-    int64_t threads = rows >= 4096 ? kBlockThreads : 64;
+    // A part has the threads that all parts have.
+    int64_t threads = rows >= 4096 || kernel.isPart() ? kBlockThreads : 64;
     return schedule.finish(llvm::divideCeil(rows, threads), threads);
   }
   int64_t vector = getVector(kernel, reduction.getReduceExtents().back());
   int64_t chunks = axis / vector;
-  int64_t threads = 32;
-  while (threads < 512 && threads * 4 < chunks)
+  int64_t threads = 32, most = kernel.isPart() ? kBlockThreads : 512;
+  while (threads < most && threads * 4 < chunks)
     threads *= 2;
-  int64_t rowsPerBlock = threads == 32 ? std::clamp<int64_t>(rows, 1, 4) : 1;
+  int64_t rowsPerBlock = kernel.isPart() ? kBlockThreads / threads
+                         : threads == 32 ? std::clamp<int64_t>(rows, 1, 4)
+                                         : 1;
   schedule.set("strategy", "block");
   schedule.set("vector", vector);
   schedule.set("threads", threads);
@@ -165,7 +169,7 @@ static DictionaryAttr scheduleRow(tds::KernelOp kernel) {
 }
 
 static DictionaryAttr scheduleContract(tds::KernelOp kernel) {
-  ScheduleBuilder schedule(kernel.getContext());
+  ScheduleBuilder schedule(kernel);
   tds::ContractOp op = *kernel.getBlock()->getOps<tds::ContractOp>().begin();
   ContractShape layout = ContractShape::get(op);
   int64_t m = ContractShape::getExtent(layout.m),
@@ -189,7 +193,7 @@ static DictionaryAttr scheduleContract(tds::KernelOp kernel) {
 }
 
 static DictionaryAttr scheduleScatter(tds::KernelOp kernel) {
-  ScheduleBuilder schedule(kernel.getContext());
+  ScheduleBuilder schedule(kernel);
   tds::ScatterOp op = *kernel.getBlock()->getOps<tds::ScatterOp>().begin();
   int64_t columns = 1, cut = 1;
   for (auto [axis, index] : llvm::enumerate(op.getYieldedIndices())) {
@@ -202,10 +206,26 @@ static DictionaryAttr scheduleScatter(tds::KernelOp kernel) {
   }
   int64_t parts = std::clamp<int64_t>(cut / 8, 1, 64);
   schedule.set("parts", parts);
-  return schedule.finish(llvm::divideCeil(columns * parts, 64), 64);
+  int64_t threads = kernel.isPart() ? kBlockThreads : 64;
+  return schedule.finish(llvm::divideCeil(columns * parts, threads), threads);
+}
+
+/// The blocks of the parts, one part behind the other.
+static DictionaryAttr scheduleParts(tds::KernelOp kernel) {
+  ScheduleBuilder schedule(kernel);
+  int64_t blocks = 0;
+  for (auto part : kernel.getBlock()->getOps<tds::KernelOp>()) {
+    if (!part->hasAttr("schedule"))
+      part->setAttr("schedule", gpu::selectSchedule(part));
+    auto own = part->getAttrOfType<DictionaryAttr>("schedule");
+    blocks += cast<DenseI64ArrayAttr>(own.get("grid"))[0];
+  }
+  return schedule.finish(blocks, kBlockThreads);
 }
 
 DictionaryAttr gpu::selectSchedule(tds::KernelOp kernel) {
+  if (kernel.hasParts())
+    return scheduleParts(kernel);
   StringRef kind = kernel.getKind();
   if (kind == "loop")
     return scheduleLoop(kernel);

@@ -461,6 +461,78 @@ func.func @kernel_c1_ops(%x: tensor<4xf32>) {
 
 // -----
 
+func.func @kernel_c1_parts(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'tds.kernel' op of kind 'parts' holds tds.generic, expected kernels of the other kinds (kernel_c1)}}
+  %r = tds.kernel "parts" (%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    %e = tds.generic (%i) in (4) : tensor<4xf32> {
+      %v = tds.read %a[%i] : tensor<4xf32>
+      tds.yield %v : f32
+    }
+    tds.yield %e : tensor<4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @kernel_c1_part_reads_part(%x: tensor<4xf32>) {
+  %r:2 = tds.kernel "parts" (%x) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  ^bb0(%a: tensor<4xf32>):
+    %p = tds.kernel "loop" (%a) : (tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%b: tensor<4xf32>):
+      %e = tds.generic (%i) in (4) : tensor<4xf32> {
+        %v = tds.read %b[%i] : tensor<4xf32>
+        tds.yield %v : f32
+      }
+      tds.yield %e : tensor<4xf32>
+    }
+    // expected-error @+1 {{'tds.kernel' op reads what another part of its kernel makes (kernel_c1)}}
+    %q = tds.kernel "loop" (%p) : (tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%b: tensor<4xf32>):
+      %e = tds.generic (%i) in (4) : tensor<4xf32> {
+        %v = tds.read %b[%i] : tensor<4xf32>
+        tds.yield %v : f32
+      }
+      tds.yield %e : tensor<4xf32>
+    }
+    tds.yield %p, %q : tensor<4xf32>, tensor<4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @kernel_c1_part_yielded_twice(%x: tensor<4xf32>) {
+  %r:2 = tds.kernel "parts" (%x) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  ^bb0(%a: tensor<4xf32>):
+    // expected-error @+1 {{'tds.kernel' op is a part, and its output 0 is not yielded exactly once (kernel_c1)}}
+    %p = tds.kernel "loop" (%a) : (tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%b: tensor<4xf32>):
+      %e = tds.generic (%i) in (4) : tensor<4xf32> {
+        %v = tds.read %b[%i] : tensor<4xf32>
+        tds.yield %v : f32
+      }
+      tds.yield %e : tensor<4xf32>
+    }
+    tds.yield %p, %p : tensor<4xf32>, tensor<4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @kernel_c1_parts_yield_argument(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'tds.kernel' op yields what no part makes (kernel_c1)}}
+  %r = tds.kernel "parts" (%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    tds.yield %a : tensor<4xf32>
+  }
+  return
+}
+
+// -----
+
 func.func @kernel_c1_count(%x: tensor<4x4xf32>) {
   // expected-error @+1 {{'tds.kernel' op of kind 'loop' holds 1 contracts and 0 scatters (kernel_c1)}}
   %r = tds.kernel "loop" (%x) : (tensor<4x4xf32>) -> tensor<4x4xf32> {

@@ -61,7 +61,7 @@ def TDS_IndependentOp : TDS_Op<"independent", [SameOperandsAndResultType]> {
 def TDS_KernelOp : TDS_Op<"kernel", [Pure, IsolatedFromAbove, SingleBlock]> {
   let summary = "operations that run as one kernel";
   let description = [{
-    The block arguments are the operands, in order. The body is made of `tds.generic`, `tds.contract`, `tds.scatter` and `tds.constant`; what it yields is written to memory,
+    The block arguments are the operands, in order. The body is made of `tds.generic`, `tds.contract`, `tds.scatter` and `tds.constant`, or of kernels; what it yields is written to memory,
     everything else stays in registers. What the kinds allow (kernel_c1):
 
     - `loop`: generics of one set of parallel extents. A tensor made in the kernel is read at the reader's own parallel indices. Generics with reduction extents
@@ -70,6 +70,8 @@ def TDS_KernelOp : TDS_Op<"kernel", [Pure, IsolatedFromAbove, SingleBlock]> {
       reduction extents (same extents). A tensor made in the kernel is read at the reader's own indices.
     - `contract`: one `tds.contract`, and generics over its result's extents that read it at their own indices.
     - `scatter`: one `tds.scatter`.
+    - `parts`: kernels of the other kinds, none of which reads what another makes: they run side by side in one launch. Their operands are the block's arguments, and
+      each of their results is yielded once.
 
     The attribute `schedule` is set by the schedule selection of a target, see docs/Passes.
 
@@ -92,6 +94,12 @@ def TDS_KernelOp : TDS_Op<"kernel", [Pure, IsolatedFromAbove, SingleBlock]> {
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::Block *getBlock() { return &getBody().front(); }
+    /// Holds kernels that run side by side.
+    bool hasParts() { return getKind() == "parts"; }
+    /// A kernel inside a kernel.
+    bool isPart() { return ::llvm::isa<KernelOp>((*this)->getParentOp()); }
+    /// Of a kernel with parts: the part that makes output `output`, and which of its outputs that is.
+    std::pair<KernelOp, unsigned> getPartOf(unsigned output);
   }];
 }
 

@@ -8,6 +8,8 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <vector>
+
 namespace tdsl::target {
 
 /// A kernel in a function of its own, and the buffers of its ABI: the inputs of
@@ -24,6 +26,9 @@ struct OutlinedKernel {
   /// Fails after an error at the function where it is no outlined kernel.
   static mlir::FailureOr<OutlinedKernel> get(mlir::func::FuncOp function);
   llvm::StringRef getName() { return function.getName(); }
+  /// The parts of a kernel that has some, each as a kernel with the same
+  /// function and buffers.
+  std::vector<OutlinedKernel> getParts();
 };
 
 /// The outlined kernels of a module, in order: its private functions that hold

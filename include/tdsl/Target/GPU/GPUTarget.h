@@ -26,7 +26,9 @@ namespace tdsl::gpu {
 /// - contract: `tile_m`, `tile_n`, `tile_k`, and `thread_m`, `thread_n`, the
 /// part of the tile that one thread accumulates;
 /// - scatter: `parts`, into how many ranges the first computed axis of the
-/// result is cut.
+/// result is cut;
+/// - parts: nothing more; each part has a schedule with as many threads a
+/// block.
 mlir::DictionaryAttr selectSchedule(tds::KernelOp kernel);
 
 /// Every outlined kernel of `plan` (private functions that hold one

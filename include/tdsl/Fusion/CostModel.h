@@ -1,0 +1,77 @@
+//===- CostModel.h - what kernels cost on a device -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A roofline with a price for a launch and for processors without work, as in
+// Williams, Waterman and Patterson 2009. docs/Fusion.md is the page about it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TDSL_FUSION_COSTMODEL_H
+#define TDSL_FUSION_COSTMODEL_H
+
+#include "tdsl/Dialect/TDS/TDSOps.h"
+#include "tdsl/Fusion/TargetDescription.h"
+
+namespace tdsl {
+
+/// What a kernel moves, computes and needs.
+struct KernelCost {
+  /// Bytes of the operands and results, each once.
+  double bytes = 0;
+  /// Operations on scalars; a fused multiply-add is two.
+  double ops = 0;
+  /// Blocks of a GPU, or work items of a CPU: how much may run side by side.
+  double blocks = 1;
+  /// Of a GPU, estimated before there is code: what a thread and a block need.
+  double registers = 0, sharedBytes = 0;
+  /// Pointers that the kernel is given.
+  unsigned buffers = 0;
+};
+
+class CostModel {
+public:
+  explicit CostModel(TargetDescription target) : target(std::move(target)) {}
+
+  const TargetDescription &getTarget() const { return target; }
+
+  /// The cost of a kernel that has been formed. Of one with parts it is the sum
+  /// of theirs, and what the part that needs most needs.
+  KernelCost getCost(tds::KernelOp kernel) const;
+
+  /// Bytes that a kernel moves, in ns, when the whole device works on it; a
+  /// tensor of `tensorBytes` that fits the cache moves at the cache's speed.
+  double getMoveNs(double bytes, double tensorBytes) const;
+  /// Operations, in ns, when the whole device works on them.
+  double getComputeNs(double ops) const;
+  double getLaunchNs() const { return target.launchNs; }
+
+  /// The time of kernels in one launch, without the launch itself. A single
+  /// kernel is the case of one.
+  double getNs(llvm::ArrayRef<KernelCost> parts) const;
+
+  /// Whether a kernel of this cost can be launched at all. `why` gets the limit
+  /// that is passed.
+  bool fits(const KernelCost &cost, std::string *why = nullptr) const;
+
+  /// The bytes that could be moved in the time of one launch: what it may cost
+  /// in memory to save a launch.
+  double getBytesOfLaunch() const {
+    return target.launchNs * target.memoryGBPerS;
+  }
+
+  /// Threads of a block, and bytes of a vector access of a thread.
+  static constexpr double blockThreads = 256, accessBytes = 16;
+  /// Operations that make a work item of a CPU.
+  static constexpr double itemOps = 10000;
+
+private:
+  TargetDescription target;
+};
+
+/// The cost of two kernels as one that does the work of both.
+KernelCost operator+(const KernelCost &lhs, const KernelCost &rhs);
+
+} // namespace tdsl
+
+#endif // TDSL_FUSION_COSTMODEL_H

@@ -1,0 +1,140 @@
+//===- TargetDescription.cpp - the figures of a device -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tdsl/Fusion/TargetDescription.h"
+
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <cmath>
+
+using namespace tdsl;
+namespace json = llvm::json;
+
+namespace {
+
+struct EmbeddedDescription {
+  llvm::StringRef name, text;
+};
+#include "TargetDescriptions.inc"
+
+/// A figure's key and where it goes; those of GPUs have no meaning on a CPU.
+struct Figure {
+  llvm::StringRef key;
+  double TargetDescription::*member;
+  bool isOfGPU;
+};
+constexpr Figure figures[] = {
+    {"multiprocessors", &TargetDescription::multiprocessors, false},
+    {"threads_per_multiprocessor", &TargetDescription::threadsPerMultiprocessor,
+     true},
+    {"registers_per_multiprocessor",
+     &TargetDescription::registersPerMultiprocessor, true},
+    {"registers_per_thread", &TargetDescription::registersPerThread, true},
+    {"shared_bytes_per_block", &TargetDescription::sharedBytesPerBlock, true},
+    {"shared_bytes_per_multiprocessor",
+     &TargetDescription::sharedBytesPerMultiprocessor, true},
+    {"parameter_bytes", &TargetDescription::parameterBytes, false},
+    {"memory_gb_per_s", &TargetDescription::memoryGBPerS, false},
+    {"cache_bytes", &TargetDescription::cacheBytes, false},
+    {"cache_gb_per_s", &TargetDescription::cacheGBPerS, false},
+    {"f32_gflop_per_s", &TargetDescription::f32GflopPerS, false},
+    {"launch_ns", &TargetDescription::launchNs, false},
+};
+
+llvm::Error fail(llvm::StringRef name, const llvm::Twine &what) {
+  return llvm::createStringError("the target description '" + name + "' " +
+                                 what);
+}
+
+} // namespace
+
+llvm::Expected<TargetDescription>
+TargetDescription::parse(llvm::StringRef text, llvm::StringRef name) {
+  llvm::Expected<json::Value> value = json::parse(text);
+  if (!value)
+    return fail(name, "is no JSON: " + llvm::toString(value.takeError()));
+  const json::Object *object = value->getAsObject();
+  if (!object)
+    return fail(name, "is no JSON object");
+  for (const auto &entry : *object)
+    if (entry.first != "name" && entry.first != "kind" &&
+        entry.first != "archs" && entry.first != "figures")
+      return fail(name, "has the unknown key '" +
+                            llvm::StringRef(entry.first) +
+                            "'; there are name, kind, archs and figures");
+  TargetDescription result;
+  std::optional<llvm::StringRef> own = object->getString("name"),
+                                 kind = object->getString("kind");
+  if (!own || own->empty())
+    return fail(name, "has no name");
+  result.name = own->str();
+  if (!kind || (*kind != "cpu" && *kind != "cuda"))
+    return fail(name, "has no kind; it is cpu or cuda");
+  result.isCPU = *kind == "cpu";
+  if (const json::Array *archs = object->getArray("archs"))
+    for (const json::Value &arch : *archs)
+      if (std::optional<llvm::StringRef> text = arch.getAsString())
+        result.archs.push_back(text->str());
+  const json::Object *given = object->getObject("figures");
+  if (!given)
+    return fail(name, "has no figures");
+  llvm::StringSet<> known;
+  for (const Figure &figure : figures) {
+    known.insert(figure.key);
+    const json::Value *entry = given->get(figure.key);
+    if (!entry && figure.isOfGPU && result.isCPU)
+      continue;
+    if (!entry)
+      return fail(name, "lacks the figure '" + figure.key + "'");
+    const json::Object *described = entry->getAsObject();
+    std::optional<double> number =
+        described ? described->getNumber("value") : entry->getAsNumber();
+    if (!number || !(*number > 0) || !std::isfinite(*number))
+      return fail(name, "has a '" + figure.key +
+                            "' that is no number above 0; write {\"value\": "
+                            "1, \"source\": \"…\"}");
+    result.*figure.member = *number;
+  }
+  for (const auto &entry : *given)
+    if (!known.contains(llvm::StringRef(entry.first)))
+      return fail(name, "has the unknown figure '" +
+                            llvm::StringRef(entry.first) + "'");
+  return result;
+}
+
+llvm::Expected<TargetDescription>
+TargetDescription::load(llvm::StringRef nameOrPath) {
+  for (const EmbeddedDescription &description : embeddedDescriptions)
+    if (description.name == nameOrPath)
+      return parse(description.text, nameOrPath);
+  auto file = llvm::MemoryBuffer::getFile(nameOrPath, /*IsText=*/true);
+  if (file)
+    return parse((*file)->getBuffer(), nameOrPath);
+  std::string names;
+  for (const EmbeddedDescription &description : embeddedDescriptions)
+    names += (names.empty() ? "" : ", ") + description.name.str();
+  return llvm::createStringError("cannot read the target description '" +
+                                 nameOrPath + "' (" +
+                                 file.getError().message() +
+                                 "); give a file, or one of " + names);
+}
+
+std::string TargetDescription::getNameFor(llvm::StringRef arch) {
+  for (const EmbeddedDescription &embedded : embeddedDescriptions) {
+    llvm::Expected<TargetDescription> description =
+        parse(embedded.text, embedded.name);
+    if (!description) {
+      llvm::consumeError(description.takeError());
+      continue;
+    }
+    for (const std::string &own : description->archs)
+      if (own == arch)
+        return description->name;
+  }
+  return arch.starts_with("sm_") ? "a100" : "host-cpu";
+}
