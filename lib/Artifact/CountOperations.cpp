@@ -59,6 +59,7 @@ static int64_t countOperation(Operation &op) {
           terms = times(terms, extent);
         return times(terms, 2);
       })
+      .Case([](KernelOp part) { return countFloatOperations(part); })
       .Default([](Operation &) { return int64_t(0); });
 }
 

@@ -21,8 +21,7 @@ using namespace tdsl::tds;
 
 static double getBytes(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
-  return double(type.getNumElements()) *
-         getElementBytes(type.getElementType());
+  return double(type.getNumElements()) * getElementBytes(type.getElementType());
 }
 
 /// Bytes that a kernel moves of an input. One that is read only where indices
@@ -52,7 +51,8 @@ static double getNumProducts(ContractOp contract) {
   return products;
 }
 
-static KernelCost getPartCost(KernelOp kernel, const TargetDescription &target) {
+static KernelCost getPartCost(KernelOp kernel,
+                              const TargetDescription &target) {
   KernelCost cost;
   Block *block = kernel.getBlock();
   for (BlockArgument argument : block->getArguments())
@@ -70,8 +70,8 @@ static KernelCost getPartCost(KernelOp kernel, const TargetDescription &target) 
     if (auto contract = dyn_cast<ContractOp>(op)) {
       double products = getNumProducts(contract);
       cost.ops += 2 * products;
-      double results = double(
-          cast<RankedTensorType>(contract.getType()).getNumElements());
+      double results =
+          double(cast<RankedTensorType>(contract.getType()).getNumElements());
       // Tiles of 64 x 64 results, of 32 x 32 where those are few.
       double tiles = std::ceil(results / 4096);
       bool isLarge = tiles >= 64;
@@ -83,7 +83,8 @@ static KernelCost getPartCost(KernelOp kernel, const TargetDescription &target) 
     if (!isa<GenericOp, ScatterOp>(op))
       continue;
     cost.ops += double(getNumPoints(&op)) * double(getBodyCost(&op) + 1);
-    if (auto generic = dyn_cast<GenericOp>(op); generic && generic.hasReduction()) {
+    if (auto generic = dyn_cast<GenericOp>(op);
+        generic && generic.hasReduction()) {
       rows = double(generic.getType().getNumElements());
       columns = double(generic.getReductionSize());
       terms += rows * columns;
@@ -95,7 +96,8 @@ static KernelCost getPartCost(KernelOp kernel, const TargetDescription &target) 
     cost.registers = 56;
     cost.sharedBytes = 1024;
   } else if (kernel.getKind() != "contract") {
-    double perThread = terms > 0 ? 1 : std::max(1.0, CostModel::accessBytes / widest);
+    double perThread =
+        terms > 0 ? 1 : std::max(1.0, CostModel::accessBytes / widest);
     cost.blocks = std::ceil(points / perThread / CostModel::blockThreads);
     cost.registers = 40;
   }
@@ -144,15 +146,14 @@ double CostModel::getNs(ArrayRef<KernelCost> parts) const {
   // other: half of all there can be is taken to be enough (Volkov 2010).
   double occupancy = 1;
   if (!target.isCPU) {
-    double resident = std::min(
-        target.threadsPerMultiprocessor / blockThreads,
-        target.registersPerMultiprocessor / (all.registers * blockThreads));
+    double resident = std::min(target.threadsPerMultiprocessor / blockThreads,
+                               target.registersPerMultiprocessor /
+                                   (all.registers * blockThreads));
     if (all.sharedBytes > 0)
       resident = std::min(resident, target.sharedBytesPerMultiprocessor /
                                         all.sharedBytes);
     double threads = std::max(1.0, std::floor(resident)) * blockThreads;
-    occupancy =
-        std::min(1.0, threads / (target.threadsPerMultiprocessor / 2));
+    occupancy = std::min(1.0, threads / (target.threadsPerMultiprocessor / 2));
   }
   // The time of some work with `blocks` blocks: processors without one idle.
   auto getTime = [&](double moveNs, double computeNs, double blocks) {
@@ -183,9 +184,8 @@ bool CostModel::fits(const KernelCost &cost, std::string *why) const {
   };
   if (passes(8.0 * cost.buffers, target.parameterBytes, "bytes of parameters"))
     return false;
-  return target.isCPU ||
-         (!passes(cost.registers, target.registersPerThread,
-                  "registers a thread") &&
-          !passes(cost.sharedBytes, target.sharedBytesPerBlock,
-                  "bytes of shared memory a block"));
+  return target.isCPU || (!passes(cost.registers, target.registersPerThread,
+                                  "registers a thread") &&
+                          !passes(cost.sharedBytes, target.sharedBytesPerBlock,
+                                  "bytes of shared memory a block"));
 }

@@ -44,8 +44,7 @@ Value getViewed(Value value) {
 
 double getBytes(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
-  return double(type.getNumElements()) *
-         getElementBytes(type.getElementType());
+  return double(type.getNumElements()) * getElementBytes(type.getElementType());
 }
 
 /// The kernels of an entry, in groups; each group is one launch to be.
@@ -245,8 +244,8 @@ bool MergedKernels::tryJoin(unsigned lhs, unsigned rhs) {
   double together = model.getNs(both) + model.getLaunchNs();
   if (together >= apart) {
     refuse(lhs, rhs,
-           llvm::formatv("{0:f1} us together, {1:f1} us apart",
-                         together / 1000, apart / 1000));
+           llvm::formatv("{0:f1} us together, {1:f1} us apart", together / 1000,
+                         apart / 1000));
     return false;
   }
   unsigned first = std::min(lhs, rhs), second = std::max(lhs, rhs);
@@ -364,9 +363,9 @@ struct MergeKernelsPass
       inputTypes.push_back(input.getType());
       inputLocs.push_back(input.getLoc());
     }
-    auto joined = KernelOp::create(
-        builder, builder.getFusedLoc(locs), outputTypes,
-        builder.getStringAttr("parts"), inputs.getArrayRef());
+    auto joined =
+        KernelOp::create(builder, builder.getFusedLoc(locs), outputTypes,
+                         builder.getStringAttr("parts"), inputs.getArrayRef());
     for (auto [output, result] : llvm::zip(outputs, joined.getOutputs()))
       output.replaceAllUsesWith(result);
     Block *body =

@@ -64,8 +64,7 @@ TargetDescription::parse(llvm::StringRef text, llvm::StringRef name) {
   for (const auto &entry : *object)
     if (entry.first != "name" && entry.first != "kind" &&
         entry.first != "archs" && entry.first != "figures")
-      return fail(name, "has the unknown key '" +
-                            llvm::StringRef(entry.first) +
+      return fail(name, "has the unknown key '" + llvm::StringRef(entry.first) +
                             "'; there are name, kind, archs and figures");
   TargetDescription result;
   std::optional<llvm::StringRef> own = object->getString("name"),
@@ -118,10 +117,9 @@ TargetDescription::load(llvm::StringRef nameOrPath) {
   std::string names;
   for (const EmbeddedDescription &description : embeddedDescriptions)
     names += (names.empty() ? "" : ", ") + description.name.str();
-  return llvm::createStringError("cannot read the target description '" +
-                                 nameOrPath + "' (" +
-                                 file.getError().message() +
-                                 "); give a file, or one of " + names);
+  return llvm::createStringError(
+      "cannot read the target description '" + nameOrPath + "' (" +
+      file.getError().message() + "); give a file, or one of " + names);
 }
 
 std::string TargetDescription::getNameFor(llvm::StringRef arch) {

@@ -278,7 +278,8 @@ void Check::checkKernels() {
   if (options.fusion || options.cpuUnfused)
     unfused = makeKernels(false, "x86-64-v3");
   if (fused) {
-    fused->walk([&](tds::KernelOp) { ++report.kernels; });
+    fused->walk(
+        [&](tds::KernelOp kernel) { report.kernels += !kernel.isPart(); });
     noteOperations(*fused, report.features);
   }
   if (options.fusion && fused && unfused) {

@@ -141,38 +141,52 @@ LogicalResult KernelLowering::lower(OutlinedKernel &kernel) {
   return success();
 }
 
-/// Each part has a function of its own and a range of the work items.
+/// Each part has a function of its own. Of `count` items the whole's item `i`
+/// of `work` is [(i * count + phase) / work, ((i + 1) * count + phase) / work).
 LogicalResult KernelLowering::lowerParts(OutlinedKernel &kernel) {
   Location loc = kernel.kernel.getLoc();
-  SmallVector<std::pair<LLVM::LLVMFuncOp, int64_t>> works;
-  for (OutlinedKernel &part : kernel.getParts()) {
-    FailureOr<LLVM::LLVMFuncOp> work = lowerWork(
+  auto getWork = [](OutlinedKernel &of) {
+    auto schedule = of.kernel->getAttrOfType<DictionaryAttr>("schedule");
+    return cast<IntegerAttr>(schedule.get("work")).getInt();
+  };
+  struct Part {
+    LLVM::LLVMFuncOp function;
+    int64_t count, phase;
+  };
+  SmallVector<Part> parts;
+  auto schedule = kernel.kernel->getAttrOfType<DictionaryAttr>("schedule");
+  auto phases =
+      schedule ? schedule.getAs<DenseI64ArrayAttr>("phases") : nullptr;
+  std::vector<OutlinedKernel> outlined = kernel.getParts();
+  if (!phases || size_t(phases.size()) != outlined.size())
+    return kernel.kernel.emitError("has no schedule with a phase for each "
+                                   "part");
+  for (OutlinedKernel &part : outlined) {
+    FailureOr<LLVM::LLVMFuncOp> function = lowerWork(
         part,
-        (kernel.getName() + ".part" + Twine(works.size()) + ".work").str());
-    if (failed(work))
+        (kernel.getName() + ".part" + Twine(parts.size()) + ".work").str());
+    if (failed(function))
       return failure();
-    auto schedule = part.kernel->getAttrOfType<DictionaryAttr>("schedule");
-    works.push_back({*work, cast<IntegerAttr>(schedule.get("work")).getInt()});
+    parts.push_back({*function, getWork(part), phases[parts.size()]});
   }
+  int64_t work = std::max<int64_t>(getWork(kernel), 1);
   createEntry(kernel, loc, [&](ArrayRef<Value> arguments) {
     LaneBuilder lanes(builder, loc, target.laneOptions());
     size_t range = kernel.numBuffers;
-    int64_t begin = 0;
-    for (auto [work, count] : works) {
-      Value low = arith::MaxSIOp::create(
-          builder, loc, lanes.sub(arguments[range], lanes.i64(begin)),
-          lanes.i64(0));
-      Value high = lanes.minS(lanes.sub(arguments[range + 1], lanes.i64(begin)),
-                              lanes.i64(count));
+    for (const Part &part : parts) {
+      auto scale = [&](Value item) {
+        Value ahead = lanes.add(lanes.mul(item, lanes.i64(part.count)),
+                                lanes.i64(part.phase));
+        return lanes.divU(ahead, work);
+      };
       SmallVector<Value> own(arguments);
-      own[range] = low;
-      own[range + 1] = high;
-      Value some = arith::CmpIOp::create(builder, loc,
-                                         arith::CmpIPredicate::slt, low, high);
-      lanes.ifThen(some, [&, work = work] {
-        LLVM::CallOp::create(builder, loc, work, own);
+      own[range] = scale(arguments[range]);
+      own[range + 1] = scale(arguments[range + 1]);
+      Value some = arith::CmpIOp::create(
+          builder, loc, arith::CmpIPredicate::slt, own[range], own[range + 1]);
+      lanes.ifThen(some, [&] {
+        LLVM::CallOp::create(builder, loc, part.function, own);
       });
-      begin += count;
     }
   });
   return success();

@@ -272,24 +272,39 @@ FailureOr<DictionaryAttr> cpu::schedulePoints(tds::KernelOp kernel) {
   return PointSchedule(*point).select();
 }
 
-/// The work items of the parts, one after the other; a thread does one at a
-/// time, so that the scratch is that of the part that needs most.
+/// A work item of the whole is as large a fraction of each part, so that every
+/// thread has its share of all of them. Parts with few items give them to
+/// different ends: `phases` says how far a part runs ahead, in items of the
+/// whole. A thread does one part at a time, so that the scratch is that of the
+/// part that needs most.
 static FailureOr<DictionaryAttr> scheduleParts(tds::KernelOp kernel,
                                                const CPUTarget &target) {
   int64_t work = 0, scratch = 0;
+  SmallVector<int64_t> counts, phases;
   for (auto part : kernel.getBlock()->getOps<tds::KernelOp>()) {
     if (!part->hasAttr("schedule") && failed(cpu::selectSchedule(part, target)))
       return failure();
     auto schedule = part->getAttrOfType<DictionaryAttr>("schedule");
-    work += cast<IntegerAttr>(schedule.get("work")).getInt();
+    counts.push_back(cast<IntegerAttr>(schedule.get("work")).getInt());
+    work = std::max(work, counts.back());
     scratch =
         std::max(scratch, cast<IntegerAttr>(schedule.get("scratch")).getInt());
+  }
+  // Whole items first, then rests: those of one part at the front, of the next
+  // at the end.
+  bool isFront = false;
+  for (int64_t count : counts) {
+    bool isEven = work == 0 || work % std::max<int64_t>(count, 1) == 0;
+    phases.push_back(isEven && count > 1 ? 0 : isFront ? work - 1 : 0);
+    if (!isEven || count == 1)
+      isFront = !isFront;
   }
   Builder b(kernel.getContext());
   return b.getDictionaryAttr(
       {b.getNamedAttr("work", b.getI64IntegerAttr(work)),
        b.getNamedAttr("scratch", b.getI64IntegerAttr(scratch)),
-       b.getNamedAttr("emitter", b.getStringAttr("parts"))});
+       b.getNamedAttr("emitter", b.getStringAttr("parts")),
+       b.getNamedAttr("phases", b.getDenseI64ArrayAttr(phases))});
 }
 
 LogicalResult cpu::selectSchedule(tds::KernelOp kernel,

@@ -1,4 +1,5 @@
-//===- PartsKernelTest.cpp - kernels side by side on CPU and GPU -*- C++ -*-===//
+//===- PartsKernelTest.cpp - kernels side by side on CPU and GPU -*- C++
+//-*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "KernelRunner.h"
