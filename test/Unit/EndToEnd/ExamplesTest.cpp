@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The short form of the examples with real data: at small sizes and on random
-// inputs the losses of the CPU code are those of the evaluator. The full form
-// is scripts/examples --full.
+// inputs the losses of the CPU code and of the PTX in the simulator are those
+// of the evaluator. The full form is scripts/examples --full.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,8 +26,8 @@ struct Input {
 struct Example {
   const char *name, *file, *flags;
   std::vector<Input> inputs;
-  /// Whether the simulator runs it in seconds.
-  bool ptx;
+  /// Steps of the PTX in the simulator, which takes longer.
+  unsigned ptxSteps;
   /// Learning rate, where that of the example makes rounding errors grow
   /// tenfold each step at this size.
   float rate = 0;
@@ -42,7 +42,7 @@ TEST_P(Examples, TwentySteps) {
   const Example &example = GetParam();
   CompileOptions options;
   options.flags = example.flags;
-  options.ptx = example.ptx;
+  options.ptx = true;
   auto paths = compileProgram(
       readSource(std::string("examples/") + example.file), options);
   ASSERT_GE(paths.size(), 2u);
@@ -51,7 +51,9 @@ TEST_P(Examples, TwentySteps) {
     SCOPED_TRACE(path->name());
     std::mt19937 generator(3);
     std::normal_distribution<double> normal;
-    for (unsigned step = 0; step < 20; ++step) {
+    const unsigned steps =
+        path->name() == "PTX in the simulator" ? example.ptxSteps : 20;
+    for (unsigned step = 0; step < steps; ++step) {
       Named batch;
       for (const Input &input : example.inputs) {
         Tensor tensor(input.kind, input.shape);
@@ -89,31 +91,31 @@ INSTANTIATE_TEST_SUITE_P(
                 "04-lenet-fashion/lenet.tds",
                 "-D B=4 -D C1=2 -D C2=3",
                 {images(4), labels(4)},
-                false},
+                5},
         Example{"ResNet",
                 "05-resnet/resnet.tds",
                 "-D B=3 -D W=1",
                 {images(3), labels(3)},
-                false,
+                2,
                 1e-3f},
         Example{"CharGpt",
                 "06-chargpt/chargpt.tds",
                 "-D B=2 -D T=6 -D V=32 -D D=8 -D H=2 -D L=2",
                 {{"ids", ElementKind::U8, {2, 7}, 32}},
-                true},
+                20},
         Example{
-            "Vae", "07-vae/vae.tds", "-D B=4 -D H=8 -D Z=3", {images(4)}, true},
+            "Vae", "07-vae/vae.tds", "-D B=4 -D H=8 -D Z=3", {images(4)}, 20},
         Example{"Lstm",
                 "08-lstm/lstm.tds",
                 "-D B=3 -D H=4",
                 {images(3), labels(3)},
-                false},
+                5},
         Example{
-            "Gan", "09-gan/gan.tds", "-D B=4 -D Z=3 -D H=8", {images(4)}, true},
+            "Gan", "09-gan/gan.tds", "-D B=4 -D Z=3 -D H=8", {images(4)}, 20},
         Example{"Newton",
                 "10-newton/newton.tds",
                 "-D B=16",
                 {{"x", ElementKind::F32, {16, 4}, 0},
                  {"y", ElementKind::F32, {16}, 0}},
-                true}),
+                20}),
     [](const auto &info) { return std::string(info.param.name); });
