@@ -279,15 +279,18 @@ struct FormKernelsPass
       // place.
       if (!fits || extra > saved || (cost > cheapToRecompute && extra >= saved))
         continue;
+      // Simplifying may merge reads of the list: afterwards, once a body.
+      llvm::SetVector<Operation *> bodies;
       for (auto &[reader, reads] : outer)
         for (ReadOp read : reads) {
-          Operation *body = read->getParentOp();
+          bodies.insert(read->getParentOp());
           OpBuilder builder(read);
           read.replaceAllUsesWith(
               cloneBodyAt(builder, generic, read.getIndices()));
           read.erase();
-          simplifyBody(&body->getRegion(0).front());
         }
+      for (Operation *body : bodies)
+        simplifyBody(&body->getRegion(0).front());
       ++numRecomputed;
       if (!hasInner) {
         groups.remove(op);

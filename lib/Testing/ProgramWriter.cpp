@@ -8,6 +8,8 @@
 
 #include "ProgramWriter.h"
 
+#include <cstdio>
+
 using namespace tdsl::testing;
 using tdsl::reference::isFloat;
 using tdsl::reference::nameOf;
@@ -513,6 +515,13 @@ void ProgramWriter::writeUpdate(const Value &loss) {
   }
 }
 
+/// A factor that brings values of a bound to about 1.
+static std::string scaleFor(double bound) {
+  char text[32];
+  snprintf(text, sizeof text, "%.2g", std::max(1 / bound, 1e-30));
+  return text;
+}
+
 void ProgramWriter::writeStep() {
   hostile = false;
   inStep = true;
@@ -539,7 +548,7 @@ void ProgramWriter::writeStep() {
         *(i == 0 ? active.back() : active[random.pick(active.size())]);
     std::string part = value.name;
     if (value.bound > 20)
-      part = "sin(" + part + " * 0.05)";
+      part = "sin(" + part + " * " + scaleFor(value.bound) + ")";
     else if (random.chance(30))
       part = part + " * " + part;
     part = value.rank() ? random.oneOf({"mean(", "sum("}) + part + ")" : part;

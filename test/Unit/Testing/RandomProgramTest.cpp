@@ -122,6 +122,15 @@ export fn ends(x: f32[7], y: f16[3, 3], z: f64[3]) -> (a: f32, b: f32, c: f16[3]
   (mean(r * r) + mean(m), sum(x * x), c, sum(z * z) + f64([0.5, 1.5, 2.5, 4.5, 5.5][2]))
 }
 )",
+      // A body that reads a tensor where the same tensor says.
+      R"(
+export fn nested() -> (r: i8[13, 12]) {
+  let a[i < 13, j < 13] = f64(i)
+  let b = i32(a)
+  let c[i, j < 12] = min[k](i8(b[j, b[i, k + i] % 2]))
+  c
+}
+)",
       // Asserts that hold, and one that may not; a program of two files.
       R"(
 import "a.tds" as a
