@@ -20,12 +20,33 @@ using namespace tdsl;
 using namespace tdsl::report;
 
 std::string report::describeNote(const Note &note) {
-  bool isRecognition = note.category == "recognise";
-  if (note.kind == Note::Kind::Missed)
-    return (isRecognition ? "" : "not joined: ") + note.text;
-  if (isRecognition)
+  if (note.category == "recognise" && note.kind == Note::Kind::Passed)
     return "recognised as " + note.text;
   return note.text;
+}
+
+std::vector<std::string> report::describeNotes(const TargetReport &target,
+                                               const Launch &launch) {
+  constexpr size_t most = 6;
+  std::string main =
+      launch.places.empty() ? "" : launch.places.front().getLine();
+  std::vector<std::string> sentences;
+  llvm::StringSet<> seen;
+  for (unsigned number : launch.notes) {
+    const Note &note = target.notes[number];
+    std::string line = note.places.empty() ? "" : note.places.front().getLine();
+    std::string sentence =
+        (line == main ? "" : line + " ") + describeNote(note);
+    if (seen.insert(sentence).second)
+      sentences.push_back(std::move(sentence));
+  }
+  if (sentences.size() > most) {
+    std::string rest =
+        "and " + std::to_string(sentences.size() - most + 1) + " more remarks";
+    sentences.resize(most - 1);
+    sentences.push_back(std::move(rest));
+  }
+  return sentences;
 }
 
 std::string report::describeMoved(int64_t bytes, int64_t leastBytes) {
@@ -133,15 +154,8 @@ private:
     if (launch.flops)
       details << "; " << formatCount(launch.flops) << "FLOP";
     details << "\n";
-    llvm::StringSet<> seen;
-    for (unsigned number : launch.notes) {
-      const Note &note = target.notes[number];
-      std::string line = note.places.front().getLine();
-      std::string sentence =
-          (line == main.getLine() ? "" : line + " ") + describeNote(note);
-      if (seen.insert(sentence).second)
-        details << "    " << sentence << "\n";
-    }
+    for (const std::string &sentence : describeNotes(target, launch))
+      details << "    " << sentence << "\n";
     for (const Edge &edge : launch.inputs) {
       const Launch &producer = entry.launches[edge.producer];
       details << "    reads " << formatBytes(edge.bytes) << " of "

@@ -49,13 +49,12 @@ private:
         note.producer = getPlaces(loc, log.sourceFolder);
       return;
     }
-    // Remarks are sentences, reasons come behind a colon, figures in brackets.
+    // Remarks are sentences, reasons come behind a colon; other fields are for
+    // programs.
     if (arg.key == "Remark")
       note.text += arg.val;
     else if (arg.key == "Reason")
       note.text += (note.text.empty() ? "" : ": ") + arg.val;
-    else
-      note.text += " (" + arg.key + " " + arg.val + ")";
   }
 
   NoteLog &log;

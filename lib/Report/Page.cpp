@@ -10,8 +10,9 @@
 #include "ReadPlan.h"
 #include "Svg.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <map>
@@ -100,27 +101,47 @@ private:
       writeSource(file);
     os << "</div>\n<div>\n";
     for (const Entry &entry : target.entries)
-      for (const Launch &launch : entry.launches)
-        writeLaunch(entry, launch);
+      for (auto &[kernel, launches] : groupByKernel(entry))
+        writeKernel(entry, target.kernels[kernel], launches);
     os << "</div>\n</div>\n";
   }
 
+  using Launches = SmallVector<const Launch *>;
+
+  /// The launches of each kernel in an entry, in the order of the first.
+  static llvm::MapVector<unsigned, Launches> groupByKernel(const Entry &entry) {
+    llvm::MapVector<unsigned, Launches> groups;
+    for (const Launch &launch : entry.launches)
+      groups[launch.kernel].push_back(&launch);
+    return groups;
+  }
+
+  static std::string getCount(const Launches &launches) {
+    return launches.size() == 1 ? ""
+                                : " &times;" + std::to_string(launches.size());
+  }
+
   void writeSource(const SourceFile &file) {
-    // By line: which launches hold a part of it.
+    // By line: which kernels hold a part of it.
     std::map<unsigned, std::string> chips;
-    for (const Entry &entry : target.entries)
-      for (const Launch &launch : entry.launches) {
-        llvm::SmallVector<unsigned> lines;
+    for (const Entry &entry : target.entries) {
+      std::map<unsigned, llvm::MapVector<unsigned, Launches>> byLine;
+      for (const Launch &launch : entry.launches)
         for (const Place &place : launch.places)
-          if (place.file == file.name && !llvm::is_contained(lines, place.line))
-            lines.push_back(place.line);
-        for (unsigned line : lines)
-          chips[line] += "<a class=\"chip " +
-                         getKindClass(target.kernels[launch.kernel].kind) +
-                         "\" href=\"#" + getLaunchId(entry, launch.command) +
-                         "\">" + escape(entry.name) + " " +
-                         std::to_string(launch.command) + "</a>";
-      }
+          if (place.file == file.name) {
+            Launches &launches = byLine[place.line][launch.kernel];
+            if (!llvm::is_contained(launches, &launch))
+              launches.push_back(&launch);
+          }
+      for (auto &[line, kernels] : byLine)
+        for (auto &[kernel, launches] : kernels)
+          chips[line] +=
+              "<a class=\"chip " + getKindClass(target.kernels[kernel].kind) +
+              "\" href=\"#" + getLaunchId(entry, launches.front()->command) +
+              "\">" + escape(entry.name) + " " +
+              std::to_string(launches.front()->command) + getCount(launches) +
+              "</a>";
+    }
     if (report.sources.size() > 1)
       os << "<div class=\"soft\">" << escape(file.name) << "</div>\n";
     SmallVector<StringRef> lines;
@@ -133,17 +154,30 @@ private:
     }
   }
 
-  void writeLaunch(const Entry &entry, const Launch &launch) {
-    const Kernel &kernel = target.kernels[launch.kernel];
-    os << "<details data-launch=\"" << escape(entry.name) << " "
-       << launch.command << " " << escape(kernel.symbol)
-       << "\"><summary><span class=\"k " << getKindClass(kernel.kind)
-       << "\"></span><b>" << escape(entry.name) << " " << launch.command
-       << "</b> <code>" << escape(kernel.symbol)
-       << "</code> <span class=\"soft\">" << formatBytes(launch.bytes)
-       << "</span><br><code>" << escape(kernel.title) << "</code></summary>\n"
-       << "<div class=\"in\" id=\"" << getLaunchId(entry, launch.command)
-       << "\">\n<p>" << describeMoved(launch.bytes, launch.leastBytes);
+  void writeKernel(const Entry &entry, const Kernel &kernel,
+                   const Launches &launches) {
+    int64_t bytes = 0;
+    for (const Launch *launch : launches)
+      bytes += launch->bytes;
+    os << "<details><summary><span class=\"k " << getKindClass(kernel.kind)
+       << "\"></span><b>" << escape(entry.name) << " "
+       << launches.front()->command << getCount(launches) << "</b> <code>"
+       << escape(kernel.symbol) << "</code> <span class=\"soft\">"
+       << formatBytes(bytes) << "</span><br><code>" << escape(kernel.title)
+       << "</code></summary>\n";
+    for (const Launch *launch : launches)
+      writeLaunch(entry, kernel, *launch);
+    writeCode(kernel, getLaunchId(entry, launches.front()->command));
+    os << "</details>\n";
+  }
+
+  void writeLaunch(const Entry &entry, const Kernel &kernel,
+                   const Launch &launch) {
+    os << "<div class=\"in\" id=\"" << getLaunchId(entry, launch.command)
+       << "\" data-launch=\"" << escape(entry.name) << " " << launch.command
+       << " " << escape(kernel.symbol) << "\">\n<p><b>" << escape(entry.name)
+       << " " << launch.command << "</b> "
+       << describeMoved(launch.bytes, launch.leastBytes);
     if (launch.flops)
       os << "; " << formatCount(launch.flops) << "FLOP";
     os << "</p>\n<ul>\n";
@@ -153,19 +187,11 @@ private:
         lines.push_back(place.getLine());
     if (!lines.empty())
       os << "<li>holds " << escape(llvm::join(lines, ", ")) << "</li>\n";
-    llvm::StringSet<> seen;
-    for (unsigned number : launch.notes) {
-      const Note &note = target.notes[number];
-      std::string sentence =
-          note.places.front().getLine() + " " + describeNote(note);
-      if (seen.insert(sentence).second)
-        os << "<li>" << escape(sentence) << "</li>\n";
-    }
+    for (const std::string &sentence : describeNotes(target, launch))
+      os << "<li>" << escape(sentence) << "</li>\n";
     for (const Edge &edge : launch.inputs)
       writeEdge(entry, edge);
-    os << "</ul>\n";
-    writeCode(kernel, entry, launch);
-    os << "</div></details>\n";
+    os << "</ul>\n</div>\n";
   }
 
   void writeEdge(const Entry &entry, const Edge &edge) {
@@ -179,13 +205,11 @@ private:
     os << "</li>\n";
   }
 
-  /// The code of a kernel stands where it is first launched.
-  void writeCode(const Kernel &kernel, const Entry &entry,
-                 const Launch &launch) {
-    auto [first, isNew] =
-        codeAt.try_emplace(kernel.symbol, getLaunchId(entry, launch.command));
+  /// The code of a kernel stands where it is first launched, by the place `id`.
+  void writeCode(const Kernel &kernel, const std::string &id) {
+    auto [first, isNew] = codeAt.try_emplace(kernel.symbol, id);
     if (!isNew) {
-      os << "<p>Its code is <a href=\"#" << first->second
+      os << "<p class=\"code-at\">Its code is <a href=\"#" << first->second
          << "\">at its first launch</a>.</p>\n";
       return;
     }

@@ -19,6 +19,11 @@ std::vector<Place> getPlaces(mlir::Location loc, llvm::StringRef sourceFolder);
 /// A note as a sentence.
 std::string describeNote(const Note &note);
 
+/// The notes of a launch as sentences, each once, with their line where that is
+/// not the launch's main one. At most a few: passes may try many pairs.
+std::vector<std::string> describeNotes(const TargetReport &target,
+                                       const Launch &launch);
+
 /// "moves 3 MiB, of which 2 MiB cannot be saved".
 std::string describeMoved(int64_t bytes, int64_t leastBytes);
 
