@@ -49,8 +49,13 @@ private:
   }
 
   void tensor(Value value) {
-    if (auto argument = dyn_cast<BlockArgument>(value))
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      // A part names the inputs as the whole kernel does.
+      if (auto part = dyn_cast<KernelOp>(argument.getOwner()->getParentOp());
+          part && part != kernel)
+        return tensor(part.getInputs()[argument.getArgNumber()]);
       return input(argument.getArgNumber());
+    }
     if (isFull()) {
       text += "...";
       return;
@@ -69,6 +74,9 @@ private:
       scalar(generic.getYielded(), 0);
       if (generic.getKind())
         text += ")";
+    } else if (auto part = dyn_cast<KernelOp>(op)) {
+      unsigned output = cast<OpResult>(value).getResultNumber();
+      tensor(part.getBlock()->getTerminator()->getOperand(output));
     } else if (auto scatter = dyn_cast<ScatterOp>(op)) {
       text += "scatter(";
       scalar(scatter.getYielded(), 0);

@@ -20,6 +20,9 @@
 #include "tdsl/Fusion/Bodies.h"
 #include "tdsl/Fusion/Passes.h"
 
+#include "mlir/IR/Remarks.h"
+
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -87,6 +90,7 @@ struct FormKernelsPass
       joinReaders(groups);
       recompute(groups);
     }
+    explain(groups);
     if (failed(build(function, groups)))
       signalPassFailure();
   }
@@ -297,6 +301,34 @@ struct FormKernelsPass
         generic.erase();
       }
     }
+  }
+
+  //===------------------------------------------------------------------===//
+  // Explaining
+  //===------------------------------------------------------------------===//
+
+  /// A remark for each pair of kernels of which one reads the other's result:
+  /// why they are two.
+  void explain(KernelGroups &groups) {
+    if (!getContext().getRemarkEngine())
+      return;
+    groups.refresh();
+    llvm::DenseSet<std::pair<unsigned, unsigned>> seen;
+    for (unsigned op = 0; op < groups.getNumOps(); ++op)
+      for (unsigned producer : groups.getProducers(op)) {
+        unsigned from = groups.getGroupOf(producer), to = groups.getGroupOf(op);
+        if (from == to || !seen.insert({from, to}).second)
+          continue;
+        std::string why =
+            fuse ? groups.describeObstacle(from, to) : "fusion is turned off";
+        remark::missed(
+            groups.getOp(op)->getLoc(),
+            remark::RemarkOpts::name("apart").category("fusion").function(
+                getOperation().getName()))
+            << why
+            << remark::detail::Remark::Arg(
+                   "Producer", Attribute(groups.getOp(producer)->getLoc()));
+      }
   }
 
   //===------------------------------------------------------------------===//

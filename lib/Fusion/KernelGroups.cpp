@@ -10,7 +10,6 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
-#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -62,16 +61,7 @@ KernelGroups::KernelGroups(Block &block, unsigned maxBuffers)
     indexOf[&op] = index;
     producers.emplace_back();
     consumers.emplace_back();
-    for (Value value : getTensorOperands(&op)) {
-      while (auto reshape = value.getDefiningOp<ReshapeOp>())
-        value = reshape.getOperand();
-      auto it = indexOf.find(value.getDefiningOp());
-      if (it == indexOf.end() ||
-          llvm::is_contained(producers[index], it->second))
-        continue;
-      producers[index].push_back(it->second);
-      consumers[it->second].push_back(index);
-    }
+    connect(index);
     Group group;
     group.members.push_back(index);
     group.position = index;
@@ -88,6 +78,28 @@ KernelGroups::KernelGroups(Block &block, unsigned maxBuffers)
     groupOf.push_back(index);
     order.push_back(index);
   }
+}
+
+void KernelGroups::connect(unsigned op) {
+  for (Value value : getTensorOperands(ops[op])) {
+    while (auto reshape = value.getDefiningOp<ReshapeOp>())
+      value = reshape.getOperand();
+    auto it = indexOf.find(value.getDefiningOp());
+    if (it == indexOf.end() || llvm::is_contained(producers[op], it->second))
+      continue;
+    producers[op].push_back(it->second);
+    consumers[it->second].push_back(op);
+  }
+}
+
+void KernelGroups::refresh() {
+  for (unsigned op = 0; op < ops.size(); ++op) {
+    producers[op].clear();
+    consumers[op].clear();
+  }
+  for (const Group &group : groups)
+    for (unsigned op : group.members)
+      connect(op);
 }
 
 std::optional<unsigned> KernelGroups::getIndexOf(Operation *op) const {
@@ -154,10 +166,11 @@ bool KernelGroups::readsEachOtherAligned(unsigned lhs, unsigned rhs,
   return true;
 }
 
-bool KernelGroups::makeAdjacent(unsigned first, unsigned second) {
+std::optional<llvm::DenseSet<unsigned>>
+KernelGroups::getBehind(unsigned first, unsigned second) const {
   // What lies between and is reached from `first` must come after the joined
   // group, hence must not reach `second`.
-  unsigned begin = groups[first].position, end = groups[second].position;
+  unsigned end = groups[second].position;
   llvm::DenseSet<unsigned> reached;
   SmallVector<unsigned> worklist{first};
   while (!worklist.empty()) {
@@ -169,18 +182,24 @@ bool KernelGroups::makeAdjacent(unsigned first, unsigned second) {
           continue;
         if (next == second) {
           if (group != first)
-            return false;
+            return std::nullopt;
           continue;
         }
         if (reached.insert(next).second)
           worklist.push_back(next);
       }
   }
+  return reached;
+}
+
+void KernelGroups::makeAdjacent(unsigned first, unsigned second,
+                                const llvm::DenseSet<unsigned> &behind) {
+  unsigned begin = groups[first].position, end = groups[second].position;
   SmallVector<unsigned> before, after;
   for (unsigned position = begin; position <= end; ++position) {
     unsigned group = order[position];
     if (group != first && group != second)
-      (reached.contains(group) ? after : before).push_back(group);
+      (behind.contains(group) ? after : before).push_back(group);
   }
   unsigned position = begin;
   auto place = [&](unsigned group) {
@@ -191,36 +210,51 @@ bool KernelGroups::makeAdjacent(unsigned first, unsigned second) {
   place(first);
   place(second);
   llvm::for_each(after, place);
-  return true;
 }
 
 /// Operations of one kernel. More gain nothing, and the work on a kernel grows
 /// with the square of its operations.
 static constexpr size_t maxMembers = 128;
 
-bool KernelGroups::tryJoin(unsigned lhs, unsigned rhs) {
-  if (lhs == rhs || groups[lhs].isOpaque || groups[rhs].isOpaque)
-    return false;
+KernelGroups::Obstacle KernelGroups::findObstacle(unsigned lhs,
+                                                  unsigned rhs) const {
+  if (groups[lhs].isOpaque || groups[rhs].isOpaque)
+    return Obstacle::Opaque;
   auto shape = joinShapes(groups[lhs].shape, groups[lhs].hasReduction,
                           groups[rhs].shape, groups[rhs].hasReduction);
-  if (!shape || !readsEachOtherAligned(lhs, rhs, *shape))
-    return false;
+  if (!shape)
+    return Obstacle::Kinds;
+  if (!readsEachOtherAligned(lhs, rhs, *shape))
+    return Obstacle::Reads;
   if (shape->kind == KernelKind::Row)
     for (unsigned group : {lhs, rhs})
       for (ArrayRef<int64_t> extents : groups[group].updates)
         if (extents != ArrayRef<int64_t>(shape->rows))
-          return false;
+          return Obstacle::Update;
   if (groups[lhs].members.size() + groups[rhs].members.size() > maxMembers)
-    return false;
+    return Obstacle::Members;
   SmallVector<unsigned> members(groups[lhs].members);
   llvm::append_range(members, groups[rhs].members);
   llvm::sort(members);
   if (getInputs(members).size() + getOutputs(members).size() > maxBuffers)
+    return Obstacle::Buffers;
+  bool isFirst = groups[lhs].position < groups[rhs].position;
+  if (!getBehind(isFirst ? lhs : rhs, isFirst ? rhs : lhs))
+    return Obstacle::Order;
+  return Obstacle::None;
+}
+
+bool KernelGroups::tryJoin(unsigned lhs, unsigned rhs) {
+  if (lhs == rhs || findObstacle(lhs, rhs) != Obstacle::None)
     return false;
   unsigned first = groups[lhs].position < groups[rhs].position ? lhs : rhs;
   unsigned second = first == lhs ? rhs : lhs;
-  if (!makeAdjacent(first, second))
-    return false;
+  makeAdjacent(first, second, *getBehind(first, second));
+  auto shape = joinShapes(groups[lhs].shape, groups[lhs].hasReduction,
+                          groups[rhs].shape, groups[rhs].hasReduction);
+  SmallVector<unsigned> members(groups[lhs].members);
+  llvm::append_range(members, groups[rhs].members);
+  llvm::sort(members);
   // `second` becomes a part of `first`, and leaves the order.
   groups[first].shape = *shape;
   groups[first].hasReduction |= groups[second].hasReduction;

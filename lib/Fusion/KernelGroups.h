@@ -10,6 +10,9 @@
 #include "tdsl/Fusion/KernelRules.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+
+#include <string>
 
 namespace tdsl {
 
@@ -48,6 +51,21 @@ public:
   /// The groups, each behind those that it reads.
   llvm::ArrayRef<unsigned> getOrder() const { return order; }
 
+  /// What forbids that two groups are one.
+  enum class Obstacle {
+    None,
+    Opaque,  ///< one was a kernel before
+    Kinds,   ///< no kind of kernel holds both
+    Reads,   ///< one reads the other's result elsewhere than it is made
+    Update,  ///< a variable is updated at other points than the rows
+    Members, ///< too many operations
+    Buffers, ///< too many inputs and outputs
+    Order,   ///< a third group stands between
+  };
+  Obstacle findObstacle(unsigned lhs, unsigned rhs) const;
+  /// The obstacle in words, for people who ask why a result is stored.
+  std::string describeObstacle(unsigned lhs, unsigned rhs) const;
+
   /// Joins two groups where their kinds, their reads of each other, the number
   /// of buffers and the order allow it.
   bool tryJoin(unsigned lhs, unsigned rhs);
@@ -60,15 +78,25 @@ public:
   llvm::SmallVector<mlir::Value>
   getOutputs(llvm::ArrayRef<unsigned> members) const;
 
+  /// Reads anew who reads whom, after bodies have been rewritten.
+  void refresh();
+
   /// Takes an operation without uses out of its group. The caller erases it.
   void remove(unsigned op);
 
 private:
+  /// Notes what `op` reads.
+  void connect(unsigned op);
   bool readsEachOtherAligned(unsigned lhs, unsigned rhs,
                              const KernelShape &shape) const;
+  /// The groups from `first` to `second` that need `first`; nothing where one
+  /// of them is needed by `second`, so that the two cannot stand side by side.
+  std::optional<llvm::DenseSet<unsigned>> getBehind(unsigned first,
+                                                    unsigned second) const;
   /// Orders the groups between `first` and `second` so that both may become
-  /// one; false where a path outside joins them.
-  bool makeAdjacent(unsigned first, unsigned second);
+  /// one.
+  void makeAdjacent(unsigned first, unsigned second,
+                    const llvm::DenseSet<unsigned> &behind);
 
   unsigned maxBuffers;
   llvm::SmallVector<mlir::Operation *> ops;

@@ -36,6 +36,7 @@ public:
     note.category = remark.getCategoryName().str();
     note.entry = remark.getFunction().str();
     note.places = getPlaces(remark.getLocation(), log.sourceFolder);
+    collectParts(remark.getLocation(), note.parts);
     for (const auto &arg : remark.getArgs())
       addArgument(note, arg);
     log.notes.push_back(std::move(note));
@@ -46,7 +47,7 @@ private:
     if (arg.key == "Producer") {
       if (auto loc = dyn_cast_or_null<LocationAttr>(
               arg.hasAttribute() ? arg.getAttribute() : Attribute()))
-        note.producer = getPlaces(loc, log.sourceFolder);
+        collectParts(loc, note.producer);
       return;
     }
     // Remarks are sentences, reasons come behind a colon; other fields are for

@@ -47,6 +47,16 @@ std::vector<Place> report::getPlaces(Location loc, StringRef sourceFolder) {
   return places;
 }
 
+void report::collectParts(Location loc, std::vector<Attribute> &parts) {
+  if (auto fused = dyn_cast<FusedLoc>(loc)) {
+    for (Location part : fused.getLocations())
+      collectParts(part, parts);
+    return;
+  }
+  if (!llvm::is_contained(parts, loc))
+    parts.push_back(loc);
+}
+
 std::string Place::getLine() const {
   return line ? file + ":" + std::to_string(line) : "";
 }
@@ -229,7 +239,7 @@ private:
       ++entry.numCommands;
     }
     addMemory(op, entry);
-    addNotes(entry);
+    addNotes(op, entry);
     target.entries.push_back(std::move(entry));
   }
 
@@ -305,27 +315,43 @@ private:
                                getPlace(tensor.loc)});
   }
 
-  static bool haveCommon(const std::vector<Place> &lhs,
-                         const std::vector<Place> &rhs) {
-    return llvm::any_of(lhs, [&](const Place &place) {
-      return llvm::is_contained(rhs, place);
-    });
+  using Parts = llvm::SmallDenseSet<Attribute, 8>;
+
+  static unsigned countCommon(const std::vector<Attribute> &parts,
+                              const Parts &all) {
+    return llvm::count_if(parts,
+                          [&](Attribute part) { return all.contains(part); });
   }
 
-  void addNotes(Entry &entry) {
-    for (Launch &launch : entry.launches)
+  /// Gives each launch the notes about its operations, and each edge the reason
+  /// that fits best: a line may have many kernels.
+  void addNotes(EntryOp op, Entry &entry) {
+    std::vector<Parts> partsOf;
+    for (auto launch : op.getBlock()->getOps<LaunchOp>()) {
+      std::vector<Attribute> parts;
+      collectParts(launch.getLoc(), parts);
+      partsOf.emplace_back(parts.begin(), parts.end());
+    }
+    for (auto [launch, own] : llvm::zip(entry.launches, partsOf)) {
+      std::vector<unsigned> best(launch.inputs.size());
       for (auto [number, note] : llvm::enumerate(target.notes)) {
-        if (note.entry != entry.name || !haveCommon(note.places, launch.places))
+        unsigned common =
+            note.entry == entry.name ? countCommon(note.parts, own) : 0;
+        if (!common)
           continue;
         if (note.producer.empty()) {
           launch.notes.push_back(number);
           continue;
         }
-        for (Edge &edge : launch.inputs)
-          if (edge.reason.empty() &&
-              haveCommon(note.producer, entry.launches[edge.producer].places))
+        for (auto [i, edge] : llvm::enumerate(launch.inputs)) {
+          unsigned there = countCommon(note.producer, partsOf[edge.producer]);
+          if (there && common + there > best[i]) {
+            best[i] = common + there;
             edge.reason = note.text;
+          }
+        }
       }
+    }
   }
 
   ModuleOp module;

@@ -16,6 +16,9 @@ namespace tdsl::report {
 /// The places in the program that a location stands for.
 std::vector<Place> getPlaces(mlir::Location loc, llvm::StringRef sourceFolder);
 
+/// The locations that a fused one is made of, without repetition.
+void collectParts(mlir::Location loc, std::vector<mlir::Attribute> &parts);
+
 /// A note as a sentence.
 std::string describeNote(const Note &note);
 

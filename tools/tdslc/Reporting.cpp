@@ -6,6 +6,8 @@
 
 #include "Reporting.h"
 
+#include "tdsl/Fusion/TargetDescription.h"
+
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -48,6 +50,16 @@ void Reporting::addTarget(ModuleOp plan, const Target &target, StringRef file,
   TargetReport described = describePlan(plan, notes->take(), sourceFolder);
   described.arch = target.arch;
   described.isCPU = target.isCPU;
+  if (auto device = tdsl::TargetDescription::load(
+          options.targetDescription.empty()
+              ? tdsl::TargetDescription::getNameFor(target.arch)
+              : options.targetDescription)) {
+    described.device = {device->name, device->memoryGBPerS * 1e9,
+                        device->f32GflopPerS * 1e9};
+  } else {
+    // Without figures the page has no roof; compiling has refused a wrong file.
+    llvm::consumeError(device.takeError());
+  }
   if (!target.isCPU)
     addCode(described, file);
   described.stages = timer.take();

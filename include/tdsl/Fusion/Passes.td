@@ -91,7 +91,8 @@ def FormKernelsPass : Pass<"tds-form-kernels", "::mlir::func::FuncOp"> {
     Greedy: each operation joins the kernel of one that it reads where the joined kernel is of a kind that `tds.kernel` allows
     and no cycle arises; then kernels of equal extents that share an input, or are small, are joined. A value that is read
     outside its kernel, but costs next to nothing to compute again from what is in memory anyway, is computed again. After the pass an entry holds
-    nothing but kernels, reshapes, constants and its return.
+    nothing but kernels, reshapes, constants and its return. A remark of the category `fusion` says of each pair of kernels, one of which reads the
+    other's result, why they are two.
   }];
   let dependentDialects = ["::tdsl::tds::TDSDialect"];
   let options = [

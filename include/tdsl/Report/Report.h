@@ -48,8 +48,9 @@ struct Note {
   std::string entry;
   std::string text;
   std::vector<Place> places;
-  /// For what was not joined: where the value that is read is made.
-  std::vector<Place> producer;
+  /// The locations that it is about, and, for what was not joined, those where
+  /// the value that is read is made. Valid as long as the context.
+  std::vector<mlir::Attribute> parts, producer;
 };
 
 /// Collects the remarks that passes emit on a context. Lives longer than the

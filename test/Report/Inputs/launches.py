@@ -1,6 +1,7 @@
 """Compares the launches that --explain or --report shows with the commands of an artefact's manifest.
 
-launches.py SHOWN ARTEFACT: every launch of every entry is shown once, with its kernel's symbol and number, and nothing else is.
+launches.py SHOWN ARTEFACT: every launch of every entry is shown once, with its kernel's symbol and number, and nothing else is. Whatever a launch
+reads of another has a reason why the two are not one kernel.
 """
 import html
 import json
@@ -31,6 +32,12 @@ def read_shown(path):
             shown.append((match[2], int(number), match[1]))
     return shown
 
+
+with open(sys.argv[1]) as file:
+    reads = re.findall(r"^(?:    |<li>)reads .*", file.read(), re.M)
+without = [line for line in reads if not re.search(r"[,;] not joined: \w", line)]
+if not reads or without:
+    sys.exit("%d reads, without a reason: %s" % (len(reads), without[:5]))
 
 manifest = read_manifest(sys.argv[2])
 launches = []
