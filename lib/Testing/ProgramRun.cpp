@@ -13,6 +13,8 @@
 
 #include "tdsl/Testing/RandomProgram.h"
 
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Format.h"
 
 #include <cstdio>
@@ -159,6 +161,49 @@ RunResult tdsl::testing::runPrograms(uint64_t first, unsigned count,
   return result;
 }
 
+/// What random programs have to have: each operation, statement and element
+/// type of the language.
+static const char kFeatures[] =
+    "op +, op -, op *, op /, op //, op %, op **, op @, op neg, op ==, "
+    "op !=, op <, op <=, op >, op >=, op and, op or, op not, op exp, "
+    "op expm1, op log, op log1p, op sqrt, op rsqrt, op tanh, op sigmoid, "
+    "op erf, op sin, op cos, op floor, op ceil, op round, op isnan, "
+    "op isfinite, op abs, op sign, op clamp, op pow, op max, op min, "
+    "op stop_gradient, op cast, expression if, reduction sum, "
+    "reduction max, reduction min, reduction prod, reduction mean, "
+    "reduction any, reduction all, reduction argmax, reduction argmin, "
+    "reduction norm, reduction in a definition, reduction of a tensor, "
+    "op reshape, op transpose, op permute, op concat, op stack, op split, "
+    "op pad, op flip, op repeat, op iota, slice, tensor written out, "
+    "op random.uniform, op random.normal, op random.bernoulli, op grad, "
+    "op value_and_grad, statement let, statement let tuple, "
+    "statement index definition, statement dim, statement rebind, "
+    "statement for, statement for over layers, "
+    "statement if at compile time, statement assert, "
+    "statement assert at run time, statement write, statement minimize, "
+    "statement apply, index window, index stride, index diagonal, "
+    "index quotient, index remainder, index gather, padded, clamped, "
+    "declaration dim, declaration const, declaration param, "
+    "declaration state, declaration module, declaration layer, "
+    "declaration layer array, declaration export fn, declaration step, "
+    "declaration optimizer, declaration import, function with a vjp, "
+    "type bool, type i8, type u8, type i32, type i64, type f16, type bf16, "
+    "type f32, type f64, size 0, size 1, size prime, "
+    "derivative of a window, derivative of a gather, "
+    "derivative of a reduction, flag raised";
+
+std::vector<std::string> RunResult::findRare() const {
+  llvm::SmallVector<llvm::StringRef> wanted;
+  llvm::StringRef(kFeatures).split(wanted, ", ");
+  std::vector<std::string> rare;
+  for (llvm::StringRef feature : wanted) {
+    auto it = features.find(feature.str());
+    if (it == features.end() || it->second * 100 < programs)
+      rare.push_back(feature.str());
+  }
+  return rare;
+}
+
 void RunResult::print(llvm::raw_ostream &os, bool coverage) const {
   os << programs << " programs, " << failures << " with failures (" << crashes
      << " crashes); " << entries << " entries, " << gradients << " gradients, "
@@ -176,8 +221,7 @@ void RunResult::print(llvm::raw_ostream &os, bool coverage) const {
   for (const auto &[feature, number] : features)
     os << llvm::format("%7u  ", number) << feature << "\n";
   os << "in fewer than one program of a hundred:";
-  for (const auto &[feature, number] : features)
-    if (number * 100 < programs)
-      os << " " << feature << ",";
+  for (const std::string &feature : findRare())
+    os << " " << feature << ",";
   os << "\n";
 }

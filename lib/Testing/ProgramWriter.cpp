@@ -474,7 +474,8 @@ void ProgramWriter::writeUpdate(const Value &loss) {
     note("optimizer of the program");
     optimizer = ownOptimizer + "(lr = 0.1)";
   }
-  const std::string &param = random.of(params);
+  const std::string &param =
+      random.chance(30) ? params.back() : random.of(params);
   bool isLayer = param[0] == 'm';
   std::string as;
   if (random.chance(15)) {

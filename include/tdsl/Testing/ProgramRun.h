@@ -24,6 +24,9 @@ struct RunResult {
   unsigned differentiating = 0;
   std::map<std::string, LaunchCounts> launches; ///< by target
 
+  /// The features that fewer than one program in a hundred has, among them
+  /// those of the language that none has.
+  std::vector<std::string> findRare() const;
   /// Prints the counts; with `coverage` each feature too, and those that fewer
   /// than one program in a hundred has.
   void print(llvm::raw_ostream &os, bool coverage) const;

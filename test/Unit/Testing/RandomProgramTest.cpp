@@ -39,6 +39,7 @@ TEST(RandomPrograms, EvaluatorFolderFusionAndDerivativesAgree) {
   EXPECT_GT(result.exact, 100000u);
   EXPECT_GT(result.bounded, 10000u);
   EXPECT_GE(result.differentiating * 10, result.programs * 3);
+  EXPECT_EQ(result.findRare(), std::vector<std::string>{});
 }
 
 TEST(RandomPrograms, CpuCodeAgrees) {
