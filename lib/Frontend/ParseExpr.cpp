@@ -170,7 +170,14 @@ Expr *Parser::parsePrefix() {
 Expr *Parser::parseIf() {
   SourceLoc begin = consume().range.begin;
   Expr *cond = parseBinary(PrecOr);
-  if (at(Tok::LBrace)) {
+  bool isBlock = at(Tok::LBrace);
+  if (!isBlock && !at(Tok::KwThen)) {
+    errorExpected("`then` or `{`");
+    isBlock = closesBeforeElse();
+    if (!isBlock)
+      return makeError(rangeFrom(begin));
+  }
+  if (isBlock) {
     Block *thenBlock = parseBlock();
     Block *elseBlock = nullptr;
     if (at(Tok::KwElse)) {
@@ -194,10 +201,7 @@ Expr *Parser::parseIf() {
     return makeExpr<IfBlockExpr>(height + 1u, rangeFrom(begin), cond, thenBlock,
                                  elseBlock);
   }
-  if (!accept(Tok::KwThen)) {
-    errorExpected("`then` or `{`");
-    return makeError(rangeFrom(begin));
-  }
+  consume();
   Expr *thenValue = parseExpr();
   if (!accept(Tok::KwElse)) {
     errorExpected("`else`");

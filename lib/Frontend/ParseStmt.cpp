@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ParserImpl.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace tdsl;
 using namespace tdsl::ast;
@@ -76,12 +77,15 @@ Block *Parser::parseBlock() {
   bracketDepth = 0;
   SourceLoc begin = peek().range.begin;
   SourceRange open = peek().range;
-  if (!accept(Tok::LBrace)) {
+  if (!at(Tok::LBrace)) {
     errorExpected("`{`");
+    skipToBrace();
     open = missingRange();
   }
+  accept(Tok::LBrace);
 
   SmallVector<Stmt *, 8> stmts;
+  llvm::SmallPtrSet<Stmt *, 2> damaged;
   while (!at(Tok::RBrace) && !at(Tok::Eof)) {
     if (accept(Tok::Semicolon))
       continue;
@@ -108,6 +112,7 @@ Block *Parser::parseBlock() {
     Stmt *stmt = parseStmt();
     stmts.push_back(stmt);
     if (silent || !endStatement()) {
+      damaged.insert(stmt);
       // A token at the start of a line that begins no statement is still
       // there, and would be met again for ever.
       bool stuck = peek().range.begin == start;
@@ -128,7 +133,7 @@ Block *Parser::parseBlock() {
   }
   for (Stmt *stmt : stmts) {
     auto *e = dyn_cast<ExprStmt>(stmt);
-    if (!e || isa<ErrorExpr, IfBlockExpr>(e->value))
+    if (!e || isa<ErrorExpr, IfBlockExpr>(e->value) || damaged.contains(stmt))
       continue;
     silent = false;
     auto d = error(Diag::UnusedExpression, e->range);

@@ -133,8 +133,9 @@ bool Parser::expectClose(Tok kind, SourceRange open) {
 
 /// Where a `}` is missing by the indentation of the text, and the brace that it
 /// closes: before the first line in a block, deeper than the line of its `{`
-/// until then, that is not deeper, and before a `}` that stands further left
-/// than the line of its `{`.
+/// until then, that is not deeper, before a `}` that stands further left than
+/// the line of its `{`, and at the end of a line that holds the beginning of a
+/// block whose rest would not be deeper.
 bool Parser::findMissingBrace(SourceRange &open, SourceRange &place) {
   // The text is read once, whatever the number of braces that are missing.
   if (searchedBrace) {
@@ -149,7 +150,7 @@ bool Parser::findMissingBrace(SourceRange &open, SourceRange &place) {
     Tok kind;
     SourceRange range;
     unsigned indent;
-    bool isDeeper = false, isFirst = true;
+    bool isDeeper = false, isFirst = true, isBegun = false;
   };
   DiagnosticEngine ignored(sources);
   llvm::BumpPtrAllocator arena;
@@ -166,7 +167,7 @@ bool Parser::findMissingBrace(SourceRange &open, SourceRange &place) {
         Open &top = stack.back();
         bool closes = token.kind == Tok::RBrace;
         if (top.isFirst)
-          top.isDeeper = indent > top.indent;
+          top.isDeeper = indent > top.indent || (top.isBegun && !closes);
         top.isFirst = false;
         if (top.isDeeper &&
             (closes ? indent < top.indent : indent <= top.indent)) {
@@ -177,6 +178,8 @@ bool Parser::findMissingBrace(SourceRange &open, SourceRange &place) {
         }
       }
     }
+    if (!token.afterNewline && !stack.empty())
+      stack.back().isBegun = true;
     end = token.range.end;
     switch (token.kind) {
     case Tok::LBrace:
@@ -269,7 +272,7 @@ bool Parser::atDeclStart() {
 /// Skips to the end of the statement: a line end, `;` or `}` outside all
 /// brackets opened since here.
 void Parser::skipStatement() {
-  unsigned open = 0;
+  unsigned open = 0, braces = 0;
   bool first = true;
   while (!at(Tok::Eof)) {
     if (!first && peek().afterNewline && (open == 0 || atDeclStart()))
@@ -277,13 +280,17 @@ void Parser::skipStatement() {
     switch (peek().kind) {
     case Tok::LParen:
     case Tok::LBracket:
+      ++open;
+      break;
     case Tok::LBrace:
       ++open;
+      ++braces;
       break;
     case Tok::RBrace:
       if (open == 0)
         return;
       --open;
+      braces -= braces > 0;
       break;
     case Tok::RParen:
     case Tok::RBracket:
@@ -295,7 +302,8 @@ void Parser::skipStatement() {
         return;
       break;
     case Tok::KwLet:
-      if (peek().afterNewline)
+      // It ends brackets that nothing closes, but not a block.
+      if (peek().afterNewline && braces == 0)
         return;
       break;
     default:
@@ -304,6 +312,50 @@ void Parser::skipStatement() {
     consume();
     first = false;
   }
+}
+
+/// Where a block should begin: goes on to a `{` that stands further right on
+/// the line, so that a mistake in the head of a block leaves its body.
+void Parser::skipToBrace() {
+  for (unsigned n = 0; n < kLookAhead; ++n) {
+    const Token &token = peek(n);
+    if (token.kind == Tok::LBrace) {
+      while (!at(Tok::LBrace))
+        consume();
+      return;
+    }
+    if (token.afterNewline || token.kind == Tok::RBrace ||
+        token.kind == Tok::Eof)
+      return;
+  }
+}
+
+/// Whether a `}` that nothing opened from here on stands before an `else`.
+bool Parser::closesBeforeElse() {
+  unsigned open = 0;
+  for (unsigned n = 0; n < kLookAhead; ++n) {
+    switch (peek(n).kind) {
+    case Tok::LParen:
+    case Tok::LBracket:
+    case Tok::LBrace:
+      ++open;
+      break;
+    case Tok::RParen:
+    case Tok::RBracket:
+      open -= open > 0;
+      break;
+    case Tok::RBrace:
+      if (open == 0)
+        return peek(n + 1).kind == Tok::KwElse;
+      --open;
+      break;
+    case Tok::Eof:
+      return false;
+    default:
+      break;
+    }
+  }
+  return false;
 }
 
 /// Skips to the next declaration on a line of its own, or to a `}` that was
@@ -582,10 +634,12 @@ Decl *Parser::parseIfDecl(StringRef where) {
 ArrayRef<Decl *> Parser::parseMembers(StringRef where, bool mayChoose) {
   SmallVector<Decl *, 8> members;
   SourceRange open = peek().range;
-  if (!accept(Tok::LBrace)) {
+  if (!at(Tok::LBrace)) {
     errorExpected("`{`");
+    skipToBrace();
     open = missingRange();
   }
+  accept(Tok::LBrace);
   while (!at(Tok::RBrace) && !at(Tok::Eof)) {
     if (accept(Tok::Semicolon))
       continue;

@@ -27,6 +27,9 @@ public:
   ast::File parseFile();
 
 private:
+  /// How many tokens a guess about a mistake looks at.
+  static constexpr unsigned kLookAhead = 256;
+
   // Tokens.
   const Token &peek(unsigned n = 0);
   Token consume();
@@ -53,6 +56,8 @@ private:
   ast::Ident expectName(llvm::StringRef what);
   void abortParsing();
   void skipStatement();
+  void skipToBrace();
+  bool closesBeforeElse();
   void skipDecl();
   bool atDeclStart();
   bool endStatement();

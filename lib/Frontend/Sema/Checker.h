@@ -18,6 +18,7 @@
 
 #include "Values.h"
 #include "tdsl/Frontend/Frontend.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringSet.h"
@@ -134,6 +135,9 @@ private:
 
   // Nodes (Nodes.cpp).
   DiagBuilder report(Diag kind, Range range);
+  /// Values (nodes, the elements of tuples) whose kind is wrong where they were
+  /// first used. Later uses most likely suffer from the same mistake.
+  llvm::DenseSet<const void *> reported;
   bool overLimit();
   Node *makeNode(Op op, Type type, llvm::ArrayRef<Value> operands, Range range);
   Value make(Op op, Type type, llvm::ArrayRef<Value> operands, Range range) {

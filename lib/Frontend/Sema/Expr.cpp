@@ -247,6 +247,8 @@ Value Checker::materialise(const Val &val, Range range,
     }
     return readAt(val.value, {}, range);
   default: {
+    if (val.kind == Val::Tuple && !reported.insert(val.elems.data()).second)
+      return {};
     auto d = report(Diag::NotAValue, range);
     d << describeKind(val);
     if (val.kind == Val::Instance || val.kind == Val::Function)

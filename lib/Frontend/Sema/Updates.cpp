@@ -28,6 +28,8 @@ bool Checker::checkLoss(Value loss, Range range) {
   const Type &type = loss.type();
   if (typed::isFloat(type.elem) && type.isScalar())
     return true;
+  if (!reported.insert(loss.node).second)
+    return false;
   auto d = report(Diag::LossNotScalar, range);
   d << toString(type);
   if (!type.isScalar())
