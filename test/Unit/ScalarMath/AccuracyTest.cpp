@@ -50,6 +50,37 @@ INSTANTIATE_TEST_SUITE_P(All, BinaryAccuracy, testing::Range(0u, numBinary),
                            return nameOf(Binary(info.param));
                          });
 
+// Arguments next to a multiple of pi/2, found by continued fractions: the
+// nearest of all f32 and of all f64, above and below the multiple. What is left
+// of the argument has few digits there, and either sign.
+TEST(Trigonometric, BesideMultiplesOfAQuarterTurn) {
+  const float f32[] = {0x1.f37c8ap+95f,  0x1.47d0fep+34f, 0x1.f9cbe2p+7f,
+                       0x1.32ede2p+85f,  0x1.13093p+76f,  0x1.628d4cp+40f,
+                       0x1.b08c4ap+111f, 0x1.abb4bp+89f,  0x1.7f4134p+101f,
+                       0x1.5c0e66p+73f,  0x1.7b9b4p+126f, 0x1.f37c8ap+96f,
+                       0x1.628d4cp+41f,  0x1.b08c4ap+112f};
+  const double f64[] = {
+      0x1.6ac5b262ca1ffp+849, 0x1.6c6cbc45dc8dep+5,   0x1.6ac5b262ca1ffp+850,
+      0x1.6c6cbc45dc8dep+6,   0x1.4c96c11134d36p+577, 0x1.e7e44a78ac18cp+197,
+      0x1.83009e2e9e2ebp+614, 0x1.b951f1572eba5p+23,  0x1.504cac51f1eafp+131,
+      0x1.e009c53148be1p+991, 0x1.cfe482285f8edp+860, 0x1.db41f3cb71d7bp+680,
+      0x1.b951f1572eba5p+24,  0x1.504cac51f1eafp+132, 0x1.e009c53148be1p+992};
+  auto check = [](auto x) {
+    using T = decltype(x);
+    for (Unary f : {Unary::Sin, Unary::Cos})
+      for (T in : {x, -x}) {
+        T out;
+        evaluate(f, &in, &out, 1);
+        EXPECT_LE(errorInUlps(f, in, out), 2)
+            << nameOf(f) << "(" << in << ") = " << out;
+      }
+  };
+  for (float x : f32)
+    check(x);
+  for (double x : f64)
+    check(x);
+}
+
 // The measure itself must see an error: a result one and three places off, the
 // wrong sign of a zero, a NaN, an infinity.
 TEST(Measure, SeesErrors) {

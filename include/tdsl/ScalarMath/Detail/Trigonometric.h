@@ -65,25 +65,37 @@ template <class V, class I> struct TrigReduced {
   I quadrant;
 };
 
+/// All ones where `fraction` is negative. Its digits are taken from the number
+/// without its sign: just below 0 the leading digits of the signed number would
+/// cancel, after the others were rounded. (The complement of all bits stands
+/// for the negative number, one unit beside it.)
+template <class T, class B, class I>
+TDSL_SM_INLINE auto maskOfSign(B &b, I fraction) {
+  return b.isub(bits<T>(b, 0), b.shr(fraction, bits<T>(b, sizeof(T) * 8 - 1)));
+}
+
 /// From `fraction`, a signed 64-bit number of 2^-64 quarter turns.
 template <class B, class I>
 TDSL_SM_INLINE auto quarterTurnsToF32(B &b, I fraction) {
+  auto mask = maskOfSign<double>(b, fraction);
+  auto digits = b.ixor(fraction, mask);
   // Pieces short enough to be exact in f32.
   auto word = [&](I value) __attribute__((always_inline)) {
     return b.template fromSigned<float>(b.trunc32(value));
   };
   auto sixteen = bits<double>(b, 16);
-  auto middle = b.iand(b.shr(fraction, sixteen), bits<double>(b, 0xffffff));
-  auto top = b.shl(b.sar(fraction, bits<double>(b, 40)), bits<double>(b, 8));
-  auto high = b.mul(word(top), num<float>(b, 0x1p-32f));
-  auto low = b.fma(word(b.iand(fraction, bits<double>(b, 0xffff))),
+  auto middle = b.iand(b.shr(digits, sixteen), bits<double>(b, 0xffffff));
+  auto top = b.shr(digits, bits<double>(b, 40));
+  auto high = b.mul(word(top), num<float>(b, 0x1p-24f));
+  auto low = b.fma(word(b.iand(digits, bits<double>(b, 0xffff))),
                    num<float>(b, 0x1p-64f),
                    b.mul(word(middle), num<float>(b, 0x1p-48f)));
   auto sum = fastTwoSum(b, high, low);
   auto piHalf = num<float>(b, 0x1.921fb6p0f);
   auto error =
       b.fma(sum.high, num<float>(b, -0x1.777a5cp-25f), b.mul(sum.low, piHalf));
-  return b.fma(sum.high, piHalf, error);
+  auto sign = b.iand(b.trunc32(mask), bits<float>(b, Format<float>::signMask));
+  return b.floatOf(b.ixor(b.bitsOf(b.fma(sum.high, piHalf, error)), sign));
 }
 
 template <class B, class V> TDSL_SM_INLINE auto reduceTrigF32(B &b, V absX) {
@@ -148,11 +160,15 @@ template <class B, class V> TDSL_SM_INLINE auto reduceTrigF64(B &b, V absX) {
   auto fraction = b.ior(b.shl(high, two), b.shr(low, top));
   auto fractionLow = b.shl(low, two);
 
-  // Pieces short enough to be exact: 53 bits and sign, then 53, then 22.
+  auto mask = maskOfSign<double>(b, fraction);
+  fraction = b.ixor(fraction, mask);
+  fractionLow = b.ixor(fractionLow, mask);
+
+  // Pieces short enough to be exact: 53 bits, 53 and 22.
   auto piece = [&](I value, double unit) __attribute__((always_inline)) {
     return b.mul(b.template fromSigned<double>(value), num<double>(b, unit));
   };
-  auto first = piece(b.sar(fraction, bits<double>(b, 11)), 0x1p-53);
+  auto first = piece(b.shr(fraction, bits<double>(b, 11)), 0x1p-53);
   auto second = piece(b.ior(b.shl(b.iand(fraction, bits<double>(b, 0x7ff)),
                                   bits<double>(b, 42)),
                             b.shr(fractionLow, bits<double>(b, 22))),
@@ -163,6 +179,9 @@ template <class B, class V> TDSL_SM_INLINE auto reduceTrigF64(B &b, V absX) {
   auto r = twoProduct(b, sum.high, piHalf);
   r.low = b.fma(sum.high, num<double>(b, 0x1.1a62633145c07p-54),
                 b.fma(sum.low, piHalf, r.low));
+  auto sign = b.iand(mask, bits<double>(b, Format<double>::signMask));
+  r.high = b.floatOf(b.ixor(b.bitsOf(r.high), sign));
+  r.low = b.floatOf(b.ixor(b.bitsOf(r.low), sign));
   auto isSmall = b.le(absX, num<double>(b, 0x1.921fb54442d18p-1));
   auto zero = num<double>(b, 0);
   r.high = b.select(isSmall, absX, r.high);
