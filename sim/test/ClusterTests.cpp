@@ -12,6 +12,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 using namespace simtest;
 
 namespace {
@@ -304,6 +306,56 @@ ret;
       ASSERT_EQ(y[32 + i], want);
       ASSERT_EQ(y[64 + i], want);
     }
+  });
+}
+
+// Each lane of each block sends registers to the next block, which waits for
+// the bytes at its own mbarrier.
+TEST(Cluster, AsynchronousStores) {
+  const std::string body = R"(
+mov.u32 %x0, %cluster_ctarank; mov.u32 %x1, %cluster_nctarank;
+add.u32 %x2, %x0, 1; rem.u32 %x2, %x2, %x1;
+mov.u32 %x3, bar; setp.eq.u32 q0, %t, 0;
+mad.lo.u32 %x6, %t, 4, %s; st.shared.u32 [%x6+512], 100; st.shared.u32 [%x6+640], 9;
+@q0 mbarrier.init.shared.b64 [%x3], 1;
+@q0 mbarrier.arrive.expect_tx.shared.b64 _, [%x3], 768;
+barrier.cluster.arrive; barrier.cluster.wait;
+mapa.shared::cluster.u32 %x4, %x3, %x2; mapa.shared::cluster.u32 %x5, %s, %x2;
+mad.lo.u32 %x7, %x0, 1000, %t; add.u32 %x8, %x7, 500;
+mad.lo.u32 %x9, %t, 16, %x5;
+st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.u32 [%x9], {%x7, %x8, %x0, %t}, [%x4];
+mad.lo.u32 %x9, %t, 4, %x5;
+red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%x9+512], %x7, [%x4];
+cvt.u64.u32 %a, %s; cvta.shared.u64 %a, %a; mapa.u64 %g0, %a, %x2;
+cvt.u64.u32 %a, %x3; cvta.shared.u64 %a, %a; mapa.u64 %g1, %a, %x2;
+mul.wide.u32 %a, %t, 4; add.s64 %g0, %g0, %a;
+red.async.relaxed.cluster.mbarrier::complete_tx::bytes.max.u32 [%g0+640], %t, [%g1];
+WAIT:
+mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 q1, [%x3], 0;
+@!q1 bra WAIT;
+mad.lo.u32 %x9, %t, 16, %s; ld.shared.v4.u32 {%x10, %x11, %x12, %x13}, [%x9];
+ld.shared.u32 %x14, [%x6+512]; ld.shared.u32 %x15, [%x6+640];
+mad.lo.u32 %x1, %x0, 32, %t; mul.wide.u32 %a, %x1, 24; add.s64 %p, %p, %a;
+st.global.u32 [%p], %x10; st.global.u32 [%p+4], %x11; st.global.u32 [%p+8], %x12;
+st.global.u32 [%p+12], %x13; st.global.u32 [%p+16], %x14; st.global.u32 [%p+20], %x15;
+barrier.cluster.arrive; barrier.cluster.wait;
+)";
+  underAllSchedules([&](Gpu &gpu) {
+    ASSERT_EQ(gpu.load(kernel(body)), CUDA_SUCCESS) << gpu.log();
+    CUdeviceptr P = gpu.alloc(3 * 32 * 24);
+    ASSERT_EQ(launchClusters(gpu, "k", 3, 3, 32, 0, {&P}), CUDA_SUCCESS);
+    auto out = gpu.download<u32>(P, 3 * 32 * 6);
+    for (u32 rank = 0; rank < 3; ++rank)
+      for (u32 t = 0; t < 32; ++t) {
+        const u32 *v = &out[(rank * 32 + t) * 6];
+        const u32 from = (rank + 2) % 3, sent = from * 1000 + t;
+        ASSERT_EQ(v[0], sent);
+        ASSERT_EQ(v[1], sent + 500);
+        ASSERT_EQ(v[2], from);
+        ASSERT_EQ(v[3], t);
+        ASSERT_EQ(v[4], 100 + sent);
+        ASSERT_EQ(v[5], std::max(9u, t));
+      }
   });
 }
 

@@ -107,6 +107,26 @@ void FunctionDecoder::bulk(const OpInfo &info) {
   emit(o);
 }
 
+/// st.async and red.async, see exec/StoreAsync.cpp.
+void FunctionDecoder::storeAsync(const OpInfo &info) {
+  operandCount(3, 3);
+  const auto &ops = current->operands;
+  std::vector<u32> regs;
+  for (const Operand *e : accessElements(ops[1], info, "store"))
+    regs.push_back(src(*e, info.d));
+  Op barrier, o = blank(info);
+  addressOperand(barrier, ops[2], info);
+  addressOperand(o, ops[0], info);
+  o.ext = (u32)code.ext.size();
+  code.ext.insert(code.ext.end(),
+                  {barrier.a, barrier.aux, (u32)(u64)barrier.imm,
+                   (u32)((u64)barrier.imm >> 32)});
+  code.ext.insert(code.ext.end(), regs.begin(), regs.end());
+  o.nExt = (u16)(4 + regs.size());
+  noteAccess(Space::Shared, info.size);
+  emit(o);
+}
+
 /// wgmma.mma_async: {d…}, a-descriptor or {a…}, b-descriptor, scale-d, then
 /// numbers: the signs of A and B and, for 16-bit types, their transpositions.
 void FunctionDecoder::wgmma(const OpInfo &info) {

@@ -171,7 +171,8 @@ void FunctionDecoder::instruction(const Instr &in) {
   code.usesAsync |=
       begins("mbarrier.") || begins("cp.async.bulk") ||
       begins("cp.async.mbarrier") || begins("cp.reduce.async") ||
-      begins("wgmma.") || begins("barrier.cluster") ||
+      begins("st.async") || begins("red.async") || begins("wgmma.") ||
+      begins("barrier.cluster") ||
       (isBarrier && in.operands.size() > 1 && info->form != Form::BarrierRed);
   code.usesWgmma |= begins("wgmma.mma_async");
   switch (info->form) {
@@ -232,6 +233,9 @@ void FunctionDecoder::instruction(const Instr &in) {
     break;
   case Form::CopyAsync:
     copyAsync(*info);
+    break;
+  case Form::StoreAsync:
+    storeAsync(*info);
     break;
   case Form::Bulk:
     bulk(*info);

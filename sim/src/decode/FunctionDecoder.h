@@ -96,6 +96,7 @@ private:
   void matrix(const OpInfo &info);
   void copyAsync(const OpInfo &info);
   void bulk(const OpInfo &info);
+  void storeAsync(const OpInfo &info);
   void wgmma(const OpInfo &info);
   void operandCount(size_t low, size_t high) const;
   void noteAccess(Space space, u32 bytes) {

@@ -25,6 +25,7 @@ const Registry &Registry::get() {
     registerWmma(*r);
     registerCopyAsync(*r);
     registerBulk(*r);
+    registerStoreAsync(*r);
     registerWgmma(*r);
     registerCluster(*r);
     return r;

@@ -44,6 +44,7 @@ enum class Form : u8 {
   Address,    // [a]: prefetch and the like
   Bulk,       // bulk and tensor copies, see exec/Bulk.h
   Wgmma,      // wgmma.mma_async
+  StoreAsync, // [a], s or {s…}, [mbarrier]
   Nothing     // no operand
 };
 
@@ -99,6 +100,7 @@ void registerLdmatrix(Registry &r);
 void registerWmma(Registry &r);
 void registerCopyAsync(Registry &r);
 void registerBulk(Registry &r);
+void registerStoreAsync(Registry &r);
 void registerWgmma(Registry &r);
 void registerCluster(Registry &r);
 
