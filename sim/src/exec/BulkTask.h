@@ -55,7 +55,7 @@ AsyncTask bulkTask(Warp &w, const Op &o, int lane);
 void enterBulk(AsyncTask &t, const Block &block, u32 address, u32 bytes,
                bool write);
 
-/// Queues `task` once for each block that it copies to.
+/// Queues a task for each block that is copied to; copy(task, block) does it.
 template <class F>
 void submitBulk(Warp &w, const Op &o, int lane, const BulkDestination &to,
                 u32 bytes, F copy) {
