@@ -191,10 +191,9 @@ Picture report::drawRoofline(const TargetReport &target, const Entry &entry) {
                        "{3:f1}H{4:f1}\"/>\n",
                        x(least), y(least * bandwidth), x(ridge), y(peak),
                        frame.getRight());
-  canvas.label("note", frame.getRight(), y(peak) - 6, "end",
+  canvas.label("note", frame.getRight(), y(peak) - 24, "end",
                formatCount(peak) + "FLOP/s");
-  double low = x(least) + 8;
-  canvas.label("note", low, y(least * bandwidth) - 14, "start",
+  canvas.label("note", x(least) + 26, y(least * bandwidth) + 4, "start",
                formatCount(bandwidth) + "B/s");
   auto order = dots.takeVector();
   llvm::sort(order, [](const auto &lhs, const auto &rhs) {
@@ -214,13 +213,20 @@ Picture report::drawRoofline(const TargetReport &target, const Entry &entry) {
         escape(kernel.symbol), escape(kernel.title), dot.launches, intensity,
         100 * share, getKindClass(kernel.kind), x(intensity), y(rate),
         3.5 + 13 * std::sqrt(share));
-    constexpr unsigned numNamed = 4;
-    if (rank < numNamed) {
-      bool isRight = x(intensity) > frame.left + frame.width * 0.7;
-      canvas.label("note", x(intensity) + (isRight ? -8 : 8),
-                   y(rate) + 22 + 13.0 * rank, isRight ? "end" : "start",
-                   formatv("{0} {1:f0} %", kernel.symbol, 100 * share).str());
-    }
+    // The largest shares have a number, whose names stand below the roof, where
+    // no dot can be.
+    constexpr unsigned numNamed = 5;
+    if (rank >= numNamed)
+      continue;
+    std::string mark = std::to_string(rank + 1);
+    canvas.label("", x(intensity), y(rate) - 6.5 - 13 * std::sqrt(share),
+                 "middle", mark);
+    canvas.label(
+        "note", frame.getRight() - 8,
+        frame.getBottom() - 10 -
+            15.0 * (std::min<size_t>(numNamed, order.size()) - 1 - rank),
+        "end",
+        formatv("{0}  {1}  {2:f0} %", mark, kernel.symbol, 100 * share).str());
   }
   canvas.axisTitles(frame, "operations on floats for each byte moved",
                     "FLOP/s at most");

@@ -65,6 +65,17 @@ Picture report::drawGraph(const TargetReport &target, const Entry &entry,
   for (auto [number, launch] : llvm::enumerate(entry.launches))
     for (const Edge &edge : launch.inputs) {
       const Node &from = nodes[edge.producer], &to = nodes[number];
+      if (from.column == to.column && from.layer + 1 < to.layer) {
+        // Past the boxes between, on their right.
+        double x = from.getX() + kBoxWidth, y0 = from.getY() + kBoxHeight / 2,
+               y1 = to.getY() + kBoxHeight / 2,
+               out = x + std::min(90.0, 14 + 5.0 * (to.layer - from.layer));
+        os << llvm::formatv("<path class=\"edge\" d=\"M{0:f0} {1:f0} C{2:f0} "
+                            "{1:f0} {2:f0} {3:f0} {0:f0} {3:f0}\"/>\n",
+                            x, y0, out, y1);
+        picture.width = std::max(picture.width, out + kMargin);
+        continue;
+      }
       double y0 = from.getY() + kBoxHeight, y1 = to.getY();
       os << llvm::formatv("<path class=\"edge\" d=\"M{0:f0} {1:f0} C{0:f0} "
                           "{2:f0} {3:f0} {4:f0} {3:f0} {5:f0}\"/>\n",

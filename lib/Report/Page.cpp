@@ -226,14 +226,13 @@ private:
 
   void writePictures(const Entry &entry) {
     std::string name = escape(entry.name);
-    os << "<h3>" << name << ": kernels</h3>\n"
+    os << "<div class=\"pair wide\">\n<div>\n<h3>" << name << ": kernels</h3>\n"
        << makeSVG(drawGraph(target, entry, "#" + getId("-" + entry.name + "-")),
                   "Kernels of " + entry.name + " and what they read",
                   /*isScaled=*/false)
-       << "<div class=\"pair wide\">\n<div>\n<h3>" << name
-       << ": roofline</h3>\n";
+       << "</div>\n<div>\n<h3>" << name << ": roofline</h3>\n";
     writeRoofline(entry);
-    os << "</div>\n<div>\n<h3>" << name << ": memory</h3>\n";
+    os << "<h3>" << name << ": memory</h3>\n";
     writeMemory(entry);
     os << "</div>\n</div>\n";
   }

@@ -77,14 +77,14 @@ std::string report::formatBytes(double bytes) {
 }
 
 int64_t Entry::getBytes() const {
-  int64_t bytes = 0;
+  int64_t bytes = copyBytes;
   for (const Launch &launch : launches)
     bytes += launch.bytes;
   return bytes;
 }
 
 int64_t Entry::getLeastBytes() const {
-  int64_t bytes = 0;
+  int64_t bytes = leastCopyBytes;
   for (const Launch &launch : launches)
     bytes += launch.leastBytes;
   return bytes;
@@ -231,9 +231,9 @@ private:
       if (auto launch = dyn_cast<LaunchOp>(command))
         entry.launches.push_back(readLaunch(entry, launch));
       else if (auto copy = dyn_cast<CopyOp>(command))
-        known.push_back(copy.getTo());
+        addCopy(entry, copy.getFrom(), copy.getTo());
       else if (auto fill = dyn_cast<FillOp>(command))
-        known.push_back(fill.getTo());
+        addCopy(entry, {}, fill.getTo());
       else
         continue;
       ++entry.numCommands;
@@ -241,6 +241,17 @@ private:
     addMemory(op, entry);
     addNotes(op, entry);
     target.entries.push_back(std::move(entry));
+  }
+
+  /// A copy, or a fill, which reads nothing.
+  void addCopy(Entry &entry, BufferAttr from, BufferAttr to) {
+    int64_t bytes = to.getBytes();
+    entry.copyBytes += from ? 2 * bytes : bytes;
+    if (from && isFirstRead(from))
+      entry.leastCopyBytes += bytes;
+    if (to.getSpace() != Space::Arena)
+      entry.leastCopyBytes += bytes;
+    known.push_back(to);
   }
 
   Launch readLaunch(const Entry &entry, LaunchOp op) {

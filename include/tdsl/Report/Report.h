@@ -115,6 +115,8 @@ struct Entry {
   std::string name, kind;
   std::vector<Launch> launches;
   unsigned numCommands = 0;
+  /// What copies and fills move, and what of it no plan could save.
+  int64_t copyBytes = 0, leastCopyBytes = 0;
   int64_t arenaBytes = 0;
   /// Variables, constants and slots: there all the time.
   int64_t fixedBytes = 0;
