@@ -62,6 +62,8 @@ private:
   }
 
   void read(BufferAttr buffer, int64_t command) {
+    if (buffer.getSpace() != Space::Arena)
+      return;
     for (unsigned tensor : current)
       if (profile.tensors[tensor].buffer.overlaps(buffer))
         profile.tensors[tensor].last = command;

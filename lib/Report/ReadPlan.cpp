@@ -251,7 +251,12 @@ private:
       entry.leastCopyBytes += bytes;
     if (to.getSpace() != Space::Arena)
       entry.leastCopyBytes += bytes;
-    known.push_back(to);
+    if (to.getSpace() != Space::Arena)
+      known.push_back(to);
+  }
+
+  static std::pair<int, int64_t> getSpaceOf(BufferAttr buffer) {
+    return {static_cast<int>(buffer.getSpace()), buffer.getIndex()};
   }
 
   Launch readLaunch(const Entry &entry, LaunchOp op) {
@@ -275,8 +280,9 @@ private:
       launch.bytes += buffer.getBytes();
       if (buffer.getSpace() != Space::Arena || use.hasContraction)
         launch.leastBytes += buffer.getBytes();
-      known.push_back(buffer);
-      writers.emplace_back(buffer, entry.launches.size());
+      if (buffer.getSpace() != Space::Arena)
+        known.push_back(buffer);
+      writers[getSpaceOf(buffer)].emplace_back(buffer, entry.launches.size());
     }
     return launch;
   }
@@ -293,7 +299,7 @@ private:
   }
 
   void addEdge(Launch &launch, BufferAttr buffer) {
-    for (auto &[written, writer] : llvm::reverse(writers)) {
+    for (auto &[written, writer] : llvm::reverse(writers[getSpaceOf(buffer)])) {
       if (!written.overlaps(buffer))
         continue;
       auto edge = llvm::find_if(launch.inputs, [&, w = writer](const Edge &e) {
@@ -343,13 +349,22 @@ private:
       collectParts(launch.getLoc(), parts);
       partsOf.emplace_back(parts.begin(), parts.end());
     }
+    llvm::DenseMap<Attribute, SmallVector<unsigned>> notesOf;
+    for (auto [number, note] : llvm::enumerate(target.notes))
+      if (note.entry == entry.name)
+        for (Attribute part : note.parts)
+          notesOf[part].push_back(number);
     for (auto [launch, own] : llvm::zip(entry.launches, partsOf)) {
       std::vector<unsigned> best(launch.inputs.size());
-      for (auto [number, note] : llvm::enumerate(target.notes)) {
-        unsigned common =
-            note.entry == entry.name ? countCommon(note.parts, own) : 0;
-        if (!common)
-          continue;
+      SmallVector<unsigned> numbers;
+      for (Attribute part : own)
+        if (auto known = notesOf.find(part); known != notesOf.end())
+          llvm::append_range(numbers, known->second);
+      llvm::sort(numbers);
+      numbers.erase(llvm::unique(numbers), numbers.end());
+      for (unsigned number : numbers) {
+        const Note &note = target.notes[number];
+        unsigned common = countCommon(note.parts, own);
         if (note.producer.empty()) {
           launch.notes.push_back(number);
           continue;
@@ -371,9 +386,11 @@ private:
   llvm::StringMap<unsigned> numberOf;
   std::vector<KernelUse> uses;
   int64_t fixedBytes = 0;
-  // Of the entry at hand: which launch wrote what, and which buffers have been
-  // read or written.
-  SmallVector<std::pair<BufferAttr, unsigned>> writers;
+  // Of the entry at hand: which launch wrote what in each space, and which
+  // buffers outside the arena have been read or written.
+  llvm::DenseMap<std::pair<int, int64_t>,
+                 SmallVector<std::pair<BufferAttr, unsigned>>>
+      writers;
   SmallVector<BufferAttr> known;
 };
 

@@ -13,6 +13,7 @@
 
 #include "EntryPlanner.h"
 
+#include "tdsl/Planning/MemoryProfile.h"
 #include "tdsl/Planning/Passes.h"
 #include "tdsl/Planning/Planner.h"
 
@@ -164,6 +165,12 @@ void checkProgram(const std::string &text, uint64_t seed, double &arena,
     layout.variables[variable.getSymNameAttr()] = placeOf(variable);
   FailureOr<EntryPlan> plan = planEntry(function, layout);
   ASSERT_TRUE(succeeded(plan));
+  // What is read off the commands needs no more than what was planned for, and
+  // as much where nothing is copied.
+  int64_t live = profileMemory(entry).getBound();
+  EXPECT_LE(live, plan->arenaBound) << "seed " << seed;
+  if (entry.getBlock()->getOps<CopyOp>().empty())
+    EXPECT_EQ(live, plan->arenaBound) << "seed " << seed;
   arena += plan->arenaBytes;
   bound += plan->arenaBound;
   EXPECT_LE(plan->arenaBytes, plan->arenaBound * 3 / 2);
