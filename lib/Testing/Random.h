@@ -7,6 +7,7 @@
 #ifndef TDSL_LIB_TESTING_RANDOM_H
 #define TDSL_LIB_TESTING_RANDOM_H
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <vector>

@@ -49,7 +49,9 @@ bool ProgramWriter::indexFor(int64_t extent, bool mayLeave, bool mayGather,
       text = ids->name + "[" + at + "]";
       exact &= ids->exact;
       if (ids->below == 0 || ids->below > extent) {
-        if (ids->kind == Kind::I8 && extent > 100)
+        // The divisor has to fit the type.
+        if ((ids->kind == Kind::I8 && extent > 127) ||
+            (ids->kind == Kind::U8 && extent > 255))
           return false;
         text += " % " + std::to_string(extent);
       }
