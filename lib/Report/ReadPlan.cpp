@@ -366,7 +366,10 @@ private:
         const Note &note = target.notes[number];
         unsigned common = countCommon(note.parts, own);
         if (note.producer.empty()) {
-          launch.notes.push_back(number);
+          // A remark about a kernel has the places of all its operations; of a
+          // kernel that shares only some of them it does not speak.
+          if (common == note.parts.size())
+            launch.notes.push_back(number);
           continue;
         }
         for (auto [i, edge] : llvm::enumerate(launch.inputs)) {
