@@ -117,5 +117,10 @@ INSTANTIATE_TEST_SUITE_P(
                 "-D B=16",
                 {{"x", ElementKind::F32, {16, 4}, 0},
                  {"y", ElementKind::F32, {16}, 0}},
-                20}),
+                20},
+        Example{"Gpt2",
+                "11-gpt2/gpt2.tds",
+                "-D B=2 -D T=6 -D V=33 -D D=8 -D H=2 -D L=2",
+                {{"ids", ElementKind::I32, {2, 7}, 33}},
+                5}),
     [](const auto &info) { return std::string(info.param.name); });

@@ -448,6 +448,18 @@ for step in range(6):
     calls.append({"entry": "f", "inputs": {"it": pack(torch.tensor(step), "i64")}, "results": {"lr": pack(torch.tensor(rate))}})
 case("constant", "use optim\nexport fn f(it: i64) -> (lr: f32) { (optim.constant(it, peak = 0.5, warmup = 4)) }\n", calls)
 
+# Attention with rotary places; here, so that the numbers above stay as they are.
+weights = {"qkv.w": f32(0.4 * rand(8, 24)), "qkv.b": rand(24), "out.w": f32(0.4 * rand(8, 8)), "out.b": rand(8)}
+
+
+def rotated_heads(x, **w):
+    q, k, v = (x @ w["qkv_w"] + w["qkv_b"]).reshape(2, 5, 3, 2, 4).permute(2, 0, 3, 1, 4)
+    o = F.scaled_dot_product_attention(rotate(q, 10000.0), rotate(k, 10000.0), v, is_causal=True)
+    return o.permute(0, 2, 1, 3).reshape(2, 5, 8) @ w["out_w"] + w["out_b"]
+
+
+check("MultiHeadAttention_rotate", "l(x)", rotated_heads, {"x": rand(2, 5, 8)}, "nn.MultiHeadAttention(8, 2, causal = true, rotate = true)", weights)
+
 with open(sys.argv[1], "w") as out:
     # A line for each case.
     out.write('{"torch": "%s", "rtol": 1e-5, "atol": 1e-6, "cases": [\n' % torch.__version__)
