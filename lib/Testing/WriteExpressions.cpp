@@ -387,14 +387,17 @@ Expr ProgramWriter::integerExpression(Kind kind, unsigned depth,
   default:
     break;
   }
+  std::vector<Index> before = indices;
   Expr b = secondOperand(kind, depth - 1, exactOnly);
   const char *op =
       random.oneOf({"+", "-", "*", "//", "%", "+", "*", "max", "min"});
   note(std::string("op ") + op);
   bool isDivision = op[0] == '/' || op[0] == '%';
   if (isDivision && (b.text.find_first_not_of("0x") == std::string::npos ||
-                     b.text.find("(0") != std::string::npos))
-    b.text = "3"; // a constant divisor of 0 is an error
+                     b.text.find("(0") != std::string::npos)) {
+    b.text = "3";     // a constant divisor of 0 is an error
+    indices = before; // what was read does not stand in the program
+  }
   std::string text = op[0] == 'm'
                          ? std::string(op) + "(" + a.text + ", " + b.text + ")"
                          : "(" + a.text + " " + op + " " + b.text + ")";
