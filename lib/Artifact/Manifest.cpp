@@ -31,6 +31,8 @@ struct ManifestKernel {
   tds::KernelOp kernel;
   SmallVector<int64_t> inPlace, grid, block, sizes;
   int64_t sharedBytes = 0, work = 0, buffers = 0, flops = 0;
+  /// Size arguments that are numbers of iterations, behind `sizes`.
+  int64_t counters = 0;
 };
 
 std::string toUTF8(StringRef text) {
@@ -219,8 +221,11 @@ private:
       info.kernel = *kernels.begin();
       info.inPlace.assign(inPlace.asArrayRef().begin(),
                           inPlace.asArrayRef().end());
-      info.buffers =
-          function.getNumArguments() + llvm::count(inPlace.asArrayRef(), -1);
+      auto counters =
+          function->getAttrOfType<DenseI64ArrayAttr>(attr::kCounters);
+      info.counters = counters ? counters.size() : 0;
+      info.buffers = function.getNumArguments() - info.counters +
+                     llvm::count(inPlace.asArrayRef(), -1);
       info.flops = countFloatOperations(info.kernel);
       auto schedule = info.kernel->getAttrOfType<DictionaryAttr>("schedule");
       if (!schedule)
@@ -265,7 +270,8 @@ private:
             os.attributeEnd();
             os.attribute("shared_bytes", kernel.sharedBytes);
             os.attribute("buffers", kernel.buffers);
-            os.attribute("sizes", static_cast<int64_t>(kernel.sizes.size()));
+            os.attribute("sizes", static_cast<int64_t>(kernel.sizes.size()) +
+                                      kernel.counters);
           });
         });
     });
@@ -308,6 +314,8 @@ private:
       os.value(buffer.getIndex());
       os.value(buffer.getOffset());
       os.value(buffer.getBytes());
+      if (!buffer.getStrides().empty())
+        writeNumbers(os, buffer.getStrides());
     });
   }
 
@@ -358,7 +366,7 @@ private:
         raw << '[';
         isFirst = true;
         for (Operation &op : *entry.getBlock())
-          if (isa<LaunchOp, CopyOp, FillOp>(op))
+          if (isa<LaunchOp, CopyOp, FillOp, LoopOp>(op))
             line([&](json::OStream &command) { writeCommand(command, &op); });
         raw << ']';
       });
@@ -431,9 +439,24 @@ private:
               for (BufferAttr buffer : launch.getArguments(kernel.inPlace))
                 writeOperand(os, buffer);
             });
-            os.attributeBegin("sizes");
-            writeNumbers(os, kernel.sizes);
-            os.attributeEnd();
+            os.attributeArray("sizes", [&] {
+              for (int64_t size : kernel.sizes)
+                os.value(size);
+              for (int64_t depth : launch.getCounters())
+                os.object([&] { os.attribute("loop", depth); });
+            });
+          });
+        })
+        .Case([&](LoopOp loop) {
+          os.object([&] {
+            os.attribute("op", "loop");
+            os.attribute("trips", static_cast<int64_t>(loop.getTrips()));
+            if (loop.getReverse())
+              os.attribute("reverse", true);
+            os.attributeArray("commands", [&] {
+              for (Operation &inner : *loop.getBlock())
+                writeCommand(os, &inner);
+            });
           });
         })
         .Case([&](CopyOp copy) {

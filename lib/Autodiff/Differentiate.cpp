@@ -6,6 +6,7 @@
 
 #include "tdsl/Autodiff/Autodiff.h"
 #include "tdsl/Autodiff/Passes.h"
+#include "tdsl/Dialect/TDS/FoldAttributes.h"
 
 #include "Reverse.h"
 
@@ -45,9 +46,13 @@ static SmallVector<Operation *> findSlice(GradientOp gradient) {
 }
 
 static LogicalResult expand(GradientOp gradient) {
-  SmallVector<Operation *> slice = findSlice(gradient);
+  SmallVector<Operation *> slice;
   SmallVector<Value> wrt(gradient.getWrt());
-  llvm::DenseSet<Value> varying = findVarying(slice, wrt);
+  llvm::DenseSet<Value> varying;
+  do {
+    slice = findSlice(gradient);
+    varying = findVarying(slice, wrt);
+  } while (sliceReadsOfIterations(slice, varying));
   OpBuilder builder(gradient);
   AdjointBuilder emit(builder, gradient.getLoc());
   AdjointMap adjoints;
@@ -62,7 +67,9 @@ static LogicalResult expand(GradientOp gradient) {
     result.replaceAllUsesWith(adjoint ? adjoint
                                       : emit.constant(result.getType(), 0));
   }
+  Block *block = gradient->getBlock();
   gradient.erase();
+  eraseEmptyFolds(block);
   return success();
 }
 
@@ -122,6 +129,7 @@ static LogicalResult differentiateCounting(ModuleOp module, bool keepStops,
   module.walk([&](Operation *op) {
     op->removeDiscardableAttr(kStrongZero);
     op->removeDiscardableAttr(kRuleScale);
+    op->removeDiscardableAttr(attr::kCheckpoint);
     if (auto stop = dyn_cast<StopGradientOp>(op); stop && !keepStops) {
       stop.replaceAllUsesWith(stop.getOperand());
       stop.erase();

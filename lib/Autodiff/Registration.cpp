@@ -15,6 +15,7 @@ void autodiff::registerAutodiffModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, tds::TDSDialect *) {
     attachContractRule(context);
     attachElementRules(context);
+    attachFoldRule(context);
     attachGenericRule(context);
     attachReduceRule(context);
     attachScatterRule(context);

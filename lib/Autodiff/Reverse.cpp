@@ -31,14 +31,15 @@ SmallVector<Value> autodiff::getDifferentiationInputs(Operation *op) {
 }
 
 LogicalResult autodiff::applyRule(OpBuilder &builder, Operation *op,
-                                  Value adjoint, ArrayRef<bool> needed,
+                                  ArrayRef<Value> adjoints,
+                                  ArrayRef<bool> needed,
                                   SmallVectorImpl<Value> &inputAdjoints) {
   auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
   if (!differentiable)
     return op->emitError() << "no derivative for '" << op->getName()
                            << "', which lies between the loss and a variable; "
                               "stop_gradient(…) makes it a constant";
-  if (failed(differentiable.buildAdjoints(builder, adjoint, needed,
+  if (failed(differentiable.buildAdjoints(builder, adjoints, needed,
                                           inputAdjoints)))
     return failure();
   if (auto scale = op->getAttrOfType<FloatAttr>(kRuleScale)) {
@@ -98,24 +99,21 @@ autodiff::reverseSweep(OpBuilder &builder, ArrayRef<Operation *> ops,
       needed.push_back(varying.contains(input));
     if (llvm::none_of(needed, [](bool is) { return is; }))
       continue;
-    for (OpResult result : op->getResults()) {
-      if (!varying.contains(result))
-        continue;
-      Value adjoint = adjoints.get(builder, op->getLoc(), result);
-      if (!adjoint || (special && special(op, adjoint)))
-        continue;
-      if (op->getNumResults() != 1)
-        return op->emitError()
-               << "no derivative for '" << op->getName() << "' with "
-               << op->getNumResults() << " results";
-      SmallVector<Value> inputAdjoints;
-      if (failed(applyRule(builder, op, adjoint, needed, inputAdjoints)))
-        return failure();
-      for (auto [input, isNeeded, contribution] :
-           llvm::zip(inputs, needed, inputAdjoints))
-        if (isNeeded)
-          adjoints.add(input, contribution);
-    }
+    SmallVector<Value> ofResults;
+    for (OpResult result : op->getResults())
+      ofResults.push_back(varying.contains(result)
+                              ? adjoints.get(builder, op->getLoc(), result)
+                              : Value());
+    if (llvm::none_of(ofResults, [](Value adjoint) { return bool(adjoint); }) ||
+        (special && ofResults.size() == 1 && special(op, ofResults.front())))
+      continue;
+    SmallVector<Value> inputAdjoints;
+    if (failed(applyRule(builder, op, ofResults, needed, inputAdjoints)))
+      return failure();
+    for (auto [input, isNeeded, contribution] :
+         llvm::zip(inputs, needed, inputAdjoints))
+      if (isNeeded)
+        adjoints.add(input, contribution);
   }
   return success();
 }

@@ -37,6 +37,16 @@ private:
 llvm::DenseSet<mlir::Value> findVarying(llvm::ArrayRef<mlir::Operation *> ops,
                                         llvm::ArrayRef<mlir::Value> sources);
 
+/// Makes slices of what the folds among `ops` read at the number of their
+/// iteration, where it is in `varying`: the derivative of a slice is a slice,
+/// that of the whole tensor would be as large in every iteration. True where
+/// anything changed; there are new operations in front of the folds then.
+bool sliceReadsOfIterations(llvm::ArrayRef<mlir::Operation *> ops,
+                            const llvm::DenseSet<mlir::Value> &varying);
+
+/// Removes the folds of `block` that gave their bodies to others.
+void eraseEmptyFolds(mlir::Block *block);
+
 /// Runs backwards over `ops` and adds the adjoints of their inputs that are in
 /// `varying`. Values that are `sources` are passed through like others, so a
 /// source that depends on another one works.

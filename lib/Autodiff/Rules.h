@@ -33,15 +33,20 @@ private:
   llvm::SmallVectorImpl<mlir::Value> &adjoints;
 };
 
-/// The external model that runs `rule` for `Op`.
+/// The external model that runs `rule` for `Op`, which has one result.
 template <typename Op, llvm::LogicalResult (*rule)(Op, RuleContext &)>
 struct RuleModel
     : tds::DifferentiableOpInterface::ExternalModel<RuleModel<Op, rule>, Op> {
   llvm::LogicalResult
   buildAdjoints(mlir::Operation *op, mlir::OpBuilder &builder,
-                mlir::Value adjoint, llvm::ArrayRef<bool> needed,
-                llvm::SmallVectorImpl<mlir::Value> &adjoints) const {
-    RuleContext context(builder, op->getLoc(), adjoint, needed, adjoints);
+                llvm::ArrayRef<mlir::Value> adjoints,
+                llvm::ArrayRef<bool> needed,
+                llvm::SmallVectorImpl<mlir::Value> &inputAdjoints) const {
+    if (adjoints.size() != 1)
+      return op->emitError() << "no derivative for '" << op->getName()
+                             << "' with " << adjoints.size() << " results";
+    RuleContext context(builder, op->getLoc(), adjoints.front(), needed,
+                        inputAdjoints);
     return rule(llvm::cast<Op>(op), context);
   }
 };
@@ -56,6 +61,7 @@ void attachRule(mlir::MLIRContext *context) {
 void attachCallRule(mlir::MLIRContext *context);
 void attachContractRule(mlir::MLIRContext *context);
 void attachElementRules(mlir::MLIRContext *context);
+void attachFoldRule(mlir::MLIRContext *context);
 void attachGenericRule(mlir::MLIRContext *context);
 void attachReduceRule(mlir::MLIRContext *context);
 void attachScatterRule(mlir::MLIRContext *context);

@@ -16,6 +16,13 @@ using namespace mlir;
 using namespace tdsl;
 using namespace tdsl::tds;
 
+SmallVector<Block *> tdsl::getGraphBlocks(func::FuncOp function) {
+  SmallVector<Block *> blocks;
+  function.walk([&](FoldOp fold) { blocks.push_back(fold.getBlock()); });
+  blocks.push_back(&function.getBody().front());
+  return blocks;
+}
+
 bool tdsl::isElementGeneric(Operation *op) {
   auto generic = dyn_cast_or_null<GenericOp>(op);
   return generic && !generic.hasReduction();

@@ -69,19 +69,24 @@ struct FormKernelsPass
     func::FuncOp function = getOperation();
     if (function.isExternal())
       return;
-    Block &block = function.getBody().front();
+    for (Block *block : getGraphBlocks(function))
+      if (failed(runOnBlock(function, *block)))
+        return signalPassFailure();
+  }
+
+  LogicalResult runOnBlock(func::FuncOp function, Block &block) {
     sinkScalars(block);
+    makeYieldedTensors(block);
     for (Operation &op : block.without_terminator()) {
-      if (isa<GenericOp, ContractOp, ScatterOp, KernelOp, ReshapeOp,
+      if (isa<GenericOp, ContractOp, ScatterOp, KernelOp, FoldOp, ReshapeOp,
               ConstantOp>(op))
         continue;
       // A function that is no entry, such as a custom derivative, has been
       // inlined where it was used.
       if (!function->hasAttr(attr::kEntry))
-        return;
-      op.emitOpError(
+        return success();
+      return op.emitOpError(
           "cannot become part of a kernel; run tds-generalize first");
-      return signalPassFailure();
     }
     KernelGroups groups(block, maxBuffers);
     if (fuse) {
@@ -91,8 +96,33 @@ struct FormKernelsPass
       recompute(groups);
     }
     explain(groups);
-    if (failed(build(function, groups)))
-      signalPassFailure();
+    return build(block, groups);
+  }
+
+  /// The number of an iteration is in no memory: where a fold yields it, or
+  /// another operation than a body takes it, it becomes a tensor.
+  static void makeYieldedTensors(Block &block) {
+    auto fold = dyn_cast<FoldOp>(block.getParentOp());
+    if (!fold)
+      return;
+    Value tensor;
+    for (OpOperand &use :
+         llvm::make_early_inc_range(fold.getCounter().getUses())) {
+      if (isa<ReadOp>(use.getOwner()))
+        continue;
+      if (!tensor) {
+        OpBuilder builder = OpBuilder::atBlockBegin(&block);
+        tensor = GenericOp::create(
+            builder, fold.getLoc(),
+            cast<RankedTensorType>(fold.getCounter().getType()), {},
+            std::nullopt,
+            [&](OpBuilder &inner, Location loc, ValueRange) -> Value {
+              return ReadOp::create(inner, loc, fold.getCounter(),
+                                    ValueRange());
+            });
+      }
+      use.set(tensor);
+    }
   }
 
   //===------------------------------------------------------------------===//
@@ -335,8 +365,7 @@ struct FormKernelsPass
   // Building
   //===------------------------------------------------------------------===//
 
-  LogicalResult build(func::FuncOp function, KernelGroups &groups) {
-    Block &block = function.getBody().front();
+  LogicalResult build(Block &block, KernelGroups &groups) {
     Operation *terminator = block.getTerminator();
     OpBuilder builder(terminator);
     SmallVector<Operation *> old;
@@ -353,7 +382,8 @@ struct FormKernelsPass
         return value;
       if (auto reshape = dyn_cast<ReshapeOp>(op))
         self(self, reshape.getOperand());
-      return builder.clone(*op, mapping)->getResult(0);
+      Operation *clone = builder.clone(*op, mapping);
+      return clone->getResult(cast<OpResult>(value).getResultNumber());
     };
     SmallVector<KernelOp> kernels;
     for (unsigned group : groups.getOrder()) {

@@ -344,7 +344,11 @@ struct GeneralizePass : public tdsl::impl::GeneralizePassBase<GeneralizePass> {
     func::FuncOp function = getOperation();
     if (function.isExternal())
       return;
-    Block &block = function.getBody().front();
+    for (Block *block : getGraphBlocks(function))
+      runOnBlock(*block);
+  }
+
+  void runOnBlock(Block &block) {
     sinkScalars(block);
     for (auto contract :
          llvm::make_early_inc_range(block.getOps<ContractOp>())) {

@@ -68,7 +68,11 @@ struct InlineProducersPass
     func::FuncOp function = getOperation();
     if (function.isExternal())
       return;
-    Block &block = function.getBody().front();
+    for (Block *block : getGraphBlocks(function))
+      runOnBlock(*block);
+  }
+
+  void runOnBlock(Block &block) {
     sinkScalars(block);
     for (auto generic : llvm::make_early_inc_range(block.getOps<GenericOp>()))
       inlineEverywhere(generic);

@@ -27,8 +27,26 @@ static llvm::SetVector<Value> getTensorOperands(Operation *op) {
   return values;
 }
 
-/// Whether `op` makes the new value of a variable whose old value it reads.
+/// Whether `op` makes the new value of a variable, or of what a fold carries,
+/// whose old value it reads.
 static bool updatesVariable(Operation *op) {
+  if (auto fold = dyn_cast<FoldOp>(op->getParentOp())) {
+    // So does the next value of what a fold carries.
+    for (OpOperand &use : op->getResult(0).getUses()) {
+      unsigned number = use.getOperandNumber();
+      if (!isa<GenericOp>(op) ||
+          use.getOwner() != op->getBlock()->getTerminator() ||
+          number >= fold.getNumCarried())
+        continue;
+      for (Value value : getTensorOperands(op)) {
+        while (auto reshape = value.getDefiningOp<ReshapeOp>())
+          value = reshape.getOperand();
+        if (value == fold.getCarried()[number])
+          return true;
+      }
+    }
+    return false;
+  }
   auto function = dyn_cast<func::FuncOp>(op->getParentOp());
   if (!function || !isa<GenericOp>(op))
     return false;
@@ -54,7 +72,7 @@ static bool updatesVariable(Operation *op) {
 KernelGroups::KernelGroups(Block &block, unsigned maxBuffers)
     : maxBuffers(maxBuffers) {
   for (Operation &op : block.without_terminator()) {
-    if (!isa<GenericOp, ContractOp, ScatterOp, KernelOp>(op))
+    if (!isa<GenericOp, ContractOp, ScatterOp, KernelOp, FoldOp>(op))
       continue;
     unsigned index = ops.size();
     ops.push_back(&op);
@@ -65,7 +83,7 @@ KernelGroups::KernelGroups(Block &block, unsigned maxBuffers)
     Group group;
     group.members.push_back(index);
     group.position = index;
-    if (isa<KernelOp>(op)) {
+    if (isa<KernelOp, FoldOp>(op)) {
       group.isOpaque = true;
     } else {
       group.shape = getShapeOf(&op);

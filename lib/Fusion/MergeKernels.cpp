@@ -60,7 +60,10 @@ public:
   /// the one that was first.
   SmallVector<unsigned> getOrder() const;
   ArrayRef<unsigned> getMembers(unsigned group) const { return groups[group]; }
-  KernelOp getKernel(unsigned kernel) const { return kernels[kernel]; }
+  KernelOp getKernel(unsigned kernel) const {
+    return cast<KernelOp>(kernels[kernel]);
+  }
+  Operation *getOperation(unsigned kernel) const { return kernels[kernel]; }
 
 private:
   void addEdges(func::FuncOp function);
@@ -71,7 +74,8 @@ private:
 
   func::FuncOp function;
   const CostModel &model;
-  SmallVector<KernelOp> kernels;
+  /// Kernels, and the loops between them, which stay by themselves.
+  SmallVector<Operation *> kernels;
   llvm::DenseMap<Operation *, unsigned> numberOf;
   SmallVector<SmallVector<unsigned>> groups;
   SmallVector<unsigned> groupOf;
@@ -92,11 +96,13 @@ private:
 
 MergedKernels::MergedKernels(func::FuncOp function, const CostModel &model)
     : function(function), model(model) {
-  for (auto kernel : function.getBody().front().getOps<KernelOp>()) {
-    numberOf[kernel] = kernels.size();
+  for (Operation &op : function.getBody().front()) {
+    if (!isa<KernelOp, FoldOp>(op))
+      continue;
+    numberOf[&op] = kernels.size();
     groupOf.push_back(kernels.size());
     groups.push_back({unsigned(kernels.size())});
-    kernels.push_back(kernel);
+    kernels.push_back(&op);
   }
   successors.resize(kernels.size());
   addEdges(function);
@@ -107,12 +113,13 @@ void MergedKernels::addEdges(func::FuncOp function) {
   llvm::DenseMap<Value, SmallVector<unsigned, 4>> readers;
   llvm::DenseSet<Value> returned;
   for (auto [number, kernel] : llvm::enumerate(kernels))
-    for (Value input : kernel.getInputs()) {
+    for (Value input : kernel->getOperands()) {
       Value value = getViewed(input);
       if (!llvm::is_contained(readers[value], number))
         readers[value].push_back(number);
-      if (auto producer = value.getDefiningOp<KernelOp>())
-        successors[numberOf[producer]].insert(number);
+      auto producer = numberOf.find(value.getDefiningOp());
+      if (producer != numberOf.end())
+        successors[producer->second].insert(number);
     }
   close();
   Operation *terminator = function.getBody().front().getTerminator();
@@ -126,10 +133,10 @@ void MergedKernels::addEdges(func::FuncOp function) {
     returned.insert(value);
     Attribute variable =
         function.getResultAttr(operand.getOperandNumber(), attr::kVariable);
-    auto writer = value.getDefiningOp<KernelOp>();
-    if (!writer || !variable)
+    auto writer = numberOf.find(value.getDefiningOp());
+    if (writer == numberOf.end() || !variable)
       continue;
-    unsigned to = numberOf[writer];
+    unsigned to = writer->second;
     for (unsigned reader : readers[oldValues.lookup(variable)])
       if (reader != to && !reached[to].test(reader)) {
         successors[reader].insert(to);
@@ -137,7 +144,7 @@ void MergedKernels::addEdges(func::FuncOp function) {
       }
   }
   for (auto [number, kernel] : llvm::enumerate(kernels))
-    for (Value output : kernel.getOutputs())
+    for (Value output : kernel->getResults())
       if (!returned.contains(output))
         buffers.push_back(
             {unsigned(number), getBytes(output), readers[output]});
@@ -206,7 +213,7 @@ double MergedKernels::getPeak() const {
 }
 
 void MergedKernels::refuse(unsigned lhs, unsigned rhs, const Twine &why) {
-  remark::missed(kernels[groups[rhs].front()].getLoc(),
+  remark::missed(kernels[groups[rhs].front()]->getLoc(),
                  remark::RemarkOpts::name("side-by-side")
                      .category("fusion")
                      .function(function.getName()))
@@ -217,6 +224,9 @@ void MergedKernels::refuse(unsigned lhs, unsigned rhs, const Twine &why) {
 }
 
 bool MergedKernels::tryJoin(unsigned lhs, unsigned rhs) {
+  if (isa<FoldOp>(kernels[groups[lhs].front()]) ||
+      isa<FoldOp>(kernels[groups[rhs].front()]))
+    return false;
   if (reached[groups[lhs].front()].test(groups[rhs].front()) ||
       reached[groups[rhs].front()].test(groups[lhs].front()))
     return false;
@@ -226,12 +236,13 @@ bool MergedKernels::tryJoin(unsigned lhs, unsigned rhs) {
   unsigned outputs = 0;
   for (unsigned group : {lhs, rhs})
     for (unsigned member : groups[group]) {
-      KernelCost cost = model.getCost(kernels[member]);
+      KernelOp kernel = getKernel(member);
+      KernelCost cost = model.getCost(kernel);
       (group == lhs ? left : right).push_back(cost);
       both.push_back(cost);
       joined = both.size() == 1 ? cost : joined + cost;
-      inputs.insert_range(kernels[member].getInputs());
-      outputs += kernels[member].getNumResults();
+      inputs.insert_range(kernel.getInputs());
+      outputs += kernel.getNumResults();
     }
   joined.buffers = inputs.size() + outputs;
   std::string why;
@@ -265,7 +276,7 @@ bool MergedKernels::tryJoin(unsigned lhs, unsigned rhs) {
                          peak, mostBytes));
     return false;
   }
-  remark::passed(kernels[moved.front()].getLoc(),
+  remark::passed(kernels[moved.front()]->getLoc(),
                  remark::RemarkOpts::name("side-by-side")
                      .category("fusion")
                      .function(function.getName()))
@@ -321,7 +332,7 @@ struct MergeKernelsPass
     llvm::DenseSet<Operation *> placed;
     auto place = [&](auto &self, Value value) -> void {
       Operation *op = value.getDefiningOp();
-      if (!op || isa<KernelOp>(op) || !placed.insert(op).second)
+      if (!op || isa<KernelOp, FoldOp>(op) || !placed.insert(op).second)
         return;
       for (Value operand : op->getOperands())
         self(self, operand);
@@ -329,10 +340,10 @@ struct MergeKernelsPass
     };
     for (unsigned group : merged.getOrder()) {
       for (unsigned member : merged.getMembers(group))
-        for (Value input : merged.getKernel(member).getInputs())
+        for (Value input : merged.getOperation(member)->getOperands())
           place(place, input);
       if (merged.getMembers(group).size() == 1)
-        merged.getKernel(merged.getMembers(group).front())
+        merged.getOperation(merged.getMembers(group).front())
             ->moveBefore(terminator);
       else
         buildParts(builder, merged, merged.getMembers(group));

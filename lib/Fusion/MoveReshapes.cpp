@@ -69,7 +69,11 @@ struct MoveReshapesPass
     func::FuncOp function = getOperation();
     if (function.isExternal())
       return;
-    Block &block = function.getBody().front();
+    for (Block *block : getGraphBlocks(function))
+      runOnBlock(*block);
+  }
+
+  void runOnBlock(Block &block) {
     sinkScalars(block);
     for (auto reshape : llvm::make_early_inc_range(block.getOps<ReshapeOp>()))
       foldIntoReads(reshape);

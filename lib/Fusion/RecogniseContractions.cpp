@@ -164,7 +164,11 @@ struct RecogniseContractionsPass
     func::FuncOp function = getOperation();
     if (function.isExternal())
       return;
-    Block &block = function.getBody().front();
+    for (Block *block : getGraphBlocks(function))
+      runOnBlock(*block);
+  }
+
+  void runOnBlock(Block &block) {
     sinkScalars(block);
     for (auto generic : llvm::make_early_inc_range(block.getOps<GenericOp>()))
       recognise(generic);

@@ -73,7 +73,11 @@ struct SplitReductionsPass
     func::FuncOp function = getOperation();
     if (function.isExternal())
       return;
-    Block &block = function.getBody().front();
+    for (Block *block : getGraphBlocks(function))
+      runOnBlock(*block);
+  }
+
+  void runOnBlock(Block &block) {
     sinkScalars(block);
     for (auto generic : llvm::make_early_inc_range(block.getOps<GenericOp>()))
       split(generic);

@@ -8,12 +8,19 @@
 // value behind its views. A command that finds anything but what the function
 // says, whatever the reason (order, an overlap, a wrong offset), is an error.
 //
+// A loop is replayed once, for any of its iterations: what its commands write
+// is unknown at the beginning, but for what the iterations before have left,
+// which are the carried values. The iteration must leave the next ones in
+// their place. Nothing but the collected values may be written to where these
+// are stacked.
+//
 //===----------------------------------------------------------------------===//
 
 #include "EntryPlanner.h"
 
 #include "tdsl/Planning/Planner.h"
 
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <map>
@@ -35,11 +42,27 @@ struct Content {
   Operation *writer = nullptr;
 };
 
+/// A range that moves from one iteration to the next is a memory of its own:
+/// that of the iteration that is replayed.
+struct MovingPlace {
+  BufferAttr buffer;
+  Content content;
+};
+
 class Memory {
 public:
   void write(BufferAttr buffer, Content content) {
     if (buffer.getBytes() == 0)
       return;
+    llvm::erase_if(moving, [&](const MovingPlace &place) {
+      return place.buffer.overlaps(buffer);
+    });
+    if (!buffer.getStrides().empty()) {
+      // All that it may be in is unknown now.
+      forget(buffer.getSpan());
+      moving.push_back({buffer, content});
+      return;
+    }
     auto &space =
         spaces[{static_cast<int>(buffer.getSpace()), buffer.getIndex()}];
     splitAt(space, buffer.getOffset());
@@ -51,6 +74,12 @@ public:
 
   /// The content of the whole buffer, or nothing where it is not of one piece.
   std::optional<Content> read(BufferAttr buffer) {
+    if (!buffer.getStrides().empty()) {
+      for (const MovingPlace &place : moving)
+        if (place.buffer == buffer)
+          return place.content;
+      return std::nullopt;
+    }
     auto &space =
         spaces[{static_cast<int>(buffer.getSpace()), buffer.getIndex()}];
     auto it = space.upper_bound(buffer.getOffset());
@@ -73,6 +102,20 @@ public:
         return range.content.writer;
     return nullptr;
   }
+
+  /// Nothing is known of the buffer any more.
+  void forget(BufferAttr buffer) {
+    if (buffer.getBytes() == 0)
+      return;
+    auto &space =
+        spaces[{static_cast<int>(buffer.getSpace()), buffer.getIndex()}];
+    splitAt(space, buffer.getOffset());
+    splitAt(space, buffer.getEnd());
+    space.erase(space.lower_bound(buffer.getOffset()),
+                space.lower_bound(buffer.getEnd()));
+  }
+
+  std::vector<MovingPlace> moving;
 
 private:
   struct Range {
@@ -103,13 +146,52 @@ public:
 
   LogicalResult run() {
     load();
-    for (auto kernel : entry.getBody().front().getOps<tds::KernelOp>())
-      kernels.push_back(kernel);
-    launched.assign(kernels.size(), false);
-    for (Operation &op : *plan.getBlock()) {
+    if (failed(replayBlock(*plan.getBlock(), entry.getBody().front())))
+      return failure();
+    return checkEnd();
+  }
+
+private:
+  BufferAttr getPlace(tds::VariableOp variable) {
+    return BufferAttr::get(
+        plan.getContext(), Space::Slab,
+        variable->getAttrOfType<IntegerAttr>(attr::kSlab).getInt(),
+        variable->getAttrOfType<IntegerAttr>(attr::kOffset).getInt(),
+        getTensorBytes(variable.getType()));
+  }
+
+  /// Replays the commands of a block of the plan; `source` is the block that it
+  /// was made of.
+  LogicalResult replayBlock(Block &commands, Block &source) {
+    SmallVector<Operation *> items;
+    for (Operation &op : source)
+      if (isa<tds::KernelOp, tds::FoldOp>(op))
+        items.push_back(&op);
+    llvm::BitVector done(items.size());
+    auto take = [&](Operation &op,
+                    std::optional<int64_t> origin) -> Operation * {
+      if (origin && *origin >= 0 &&
+          *origin < static_cast<int64_t>(items.size()) && !done.test(*origin)) {
+        done.set(*origin);
+        return items[*origin];
+      }
+      op.emitOpError(
+          "is the launch of no kernel of the entry, or a second one");
+      return nullptr;
+    };
+    for (Operation &op : commands) {
       LogicalResult result =
           llvm::TypeSwitch<Operation *, LogicalResult>(&op)
-              .Case([&](LaunchOp launch) { return replay(launch); })
+              .Case([&](LaunchOp launch) -> LogicalResult {
+                auto kernel = dyn_cast_or_null<tds::KernelOp>(
+                    take(op, launch.getOrigin()));
+                return kernel ? replay(launch, kernel) : failure();
+              })
+              .Case([&](LoopOp loop) -> LogicalResult {
+                auto fold =
+                    dyn_cast_or_null<tds::FoldOp>(take(op, loop.getOrigin()));
+                return fold ? replay(loop, fold) : failure();
+              })
               .Case([&](CopyOp copy) { return replay(copy); })
               .Case([&](FillOp fill) {
                 memory.write(
@@ -121,16 +203,149 @@ public:
       if (failed(result))
         return failure();
     }
-    return checkEnd();
+    return success();
   }
 
-private:
-  BufferAttr getPlace(tds::VariableOp variable) {
+  /// Whether `buffer` is the part of `stack` for the loop around `depth`
+  /// others.
+  static bool isSliceOf(BufferAttr buffer, BufferAttr stack, unsigned depth,
+                        int64_t trips) {
+    SmallVector<int64_t> strides(stack.getStrides());
+    strides.resize(depth);
+    strides.push_back(buffer.getBytes());
+    return buffer.getSpace() == stack.getSpace() &&
+           buffer.getIndex() == stack.getIndex() &&
+           buffer.getOffset() == stack.getOffset() &&
+           buffer.getBytes() * trips == stack.getBytes() &&
+           buffer.getStrides() == ArrayRef(strides);
+  }
+
+  /// All of a stacked tensor, of whose parts `slice` is one.
+  static BufferAttr getStack(BufferAttr slice, int64_t trips) {
     return BufferAttr::get(
-        plan.getContext(), Space::Slab,
-        variable->getAttrOfType<IntegerAttr>(attr::kSlab).getInt(),
-        variable->getAttrOfType<IntegerAttr>(attr::kOffset).getInt(),
-        getTensorBytes(variable.getType()));
+        slice.getContext(), slice.getSpace(), slice.getIndex(),
+        slice.getOffset(), slice.getBytes() * trips,
+        withoutZeros(slice.getStrides().drop_back()),
+        slice.getTrips().take_front(
+            withoutZeros(slice.getStrides().drop_back()).size()));
+  }
+
+  static ArrayRef<int64_t> withoutZeros(ArrayRef<int64_t> strides) {
+    while (!strides.empty() && strides.back() == 0)
+      strides = strides.drop_back();
+    return strides;
+  }
+
+  LogicalResult replay(LoopOp loop, tds::FoldOp fold) {
+    auto getList = [](ArrayAttr list) {
+      return SmallVector<BufferAttr>(list.getAsRange<BufferAttr>());
+    };
+    SmallVector<BufferAttr> carried = getList(loop.getCarried()),
+                            slices = getList(loop.getSlices()),
+                            invariants = getList(loop.getInvariants()),
+                            collected = getList(loop.getCollected());
+    int64_t trips = fold.getTrips();
+    if (loop.getTrips() != fold.getTrips() ||
+        loop.getReverse() != fold.getReverse() ||
+        carried.size() != fold.getNumCarried() ||
+        slices.size() != fold.getSlices().size() ||
+        invariants.size() != fold.getInvariants().size() ||
+        collected.size() != fold.getNumCollected())
+      return loop.emitOpError("is not the loop of its fold");
+    auto checkHolds = [&](ArrayRef<BufferAttr> places, ValueRange values,
+                          StringRef what) -> LogicalResult {
+      for (auto [i, place] : llvm::enumerate(places))
+        if (!holds(place, getViewedValue(values[i])))
+          return loop.emitOpError("has ") << what << " " << i << " in " << place
+                                          << ", which does not hold its value";
+      return success();
+    };
+    if (failed(checkHolds(carried, fold.getInits(), "initial value")) ||
+        failed(checkHolds(invariants, fold.getInvariants(), "invariant")))
+      return failure();
+    for (auto [i, slice] : llvm::enumerate(slices))
+      if (slice.getBytes() != 0 && trips != 0 &&
+          !(isSliceOf(slice, getStack(slice, trips), depth, trips) &&
+            holds(getStack(slice, trips), getViewedValue(fold.getSlices()[i]))))
+        return loop.emitOpError("has slice ")
+               << i << " in " << slice << ", which is no part of its tensor";
+    for (auto [i, slice] : llvm::enumerate(collected)) {
+      if (slice.getBytes() != 0 && trips != 0 &&
+          !isSliceOf(slice, getStack(slice, trips), depth, trips))
+        return loop.emitOpError("collects in ")
+               << slice << ", which leaves gaps";
+      for (BufferAttr other : ArrayRef(collected).take_front(i))
+        if (slice.getBytes() != 0 &&
+            getStack(slice, trips).overlaps(getStack(other, trips)))
+          return loop.emitOpError("collects two values in one place");
+    }
+    // What an iteration begins with.
+    Memory before = memory;
+    SmallVector<BufferAttr> written;
+    loop->walk([&](Operation *op) {
+      if (auto launch = dyn_cast<LaunchOp>(op))
+        llvm::append_range(written,
+                           launch.getOutputs().getAsRange<BufferAttr>());
+      if (auto copy = dyn_cast<CopyOp>(op))
+        written.push_back(copy.getTo());
+      if (auto fill = dyn_cast<FillOp>(op))
+        written.push_back(fill.getTo());
+    });
+    for (BufferAttr buffer : written) {
+      for (BufferAttr slice : collected)
+        if (slice != buffer && slice.getBytes() != 0 &&
+            getStack(slice, trips).overlaps(buffer) &&
+            buffer.getStrides() != slice.getStrides())
+          return loop.emitOpError("writes ")
+                 << buffer << " into what it collects in " << slice;
+      memory.write(buffer, {});
+      memory.forget(buffer.getSpan());
+    }
+    llvm::erase_if(memory.moving, [](const MovingPlace &place) {
+      return !place.content.value && !place.content.byte;
+    });
+    auto put = [&](ArrayRef<BufferAttr> places, ValueRange values) {
+      for (auto [place, value] : llvm::zip(places, values))
+        memory.write(place, {value, std::nullopt, 0});
+    };
+    put(carried, fold.getCarried());
+    for (auto [place, value] : llvm::zip(slices, fold.getSliceArguments()))
+      memory.moving.push_back({place, {value, std::nullopt, 0}});
+    for (auto [place, value] :
+         llvm::zip(invariants, fold.getInvariantArguments())) {
+      if (!holds(place, getViewedValue(
+                            fold.getInvariants()[value.getArgNumber() -
+                                                 fold.getInvariantArguments()
+                                                     .front()
+                                                     .getArgNumber()])))
+        return loop.emitOpError("writes over the invariant in ") << place;
+      aliases[value] = getViewedValue(
+          fold.getInvariants()
+              [value.getArgNumber() -
+               fold.getInvariantArguments().front().getArgNumber()]);
+    }
+    placeConstants(*fold.getBlock());
+    ++depth;
+    LogicalResult body = replayBlock(*loop.getBlock(), *fold.getBlock());
+    --depth;
+    if (failed(body) ||
+        failed(checkHolds(carried, fold.getYieldedCarried(), "next value")) ||
+        failed(checkHolds(collected, fold.getYieldedCollected(),
+                          "collected value")))
+      return failure();
+    // What the last iteration leaves.
+    memory = std::move(before);
+    for (BufferAttr buffer : written) {
+      memory.write(buffer, {});
+      memory.forget(buffer.getSpan());
+    }
+    llvm::erase_if(memory.moving, [](const MovingPlace &place) {
+      return !place.content.value && !place.content.byte;
+    });
+    put(carried, fold.getFinal());
+    for (auto [slice, result] : llvm::zip(collected, fold.getCollected()))
+      memory.write(getStack(slice, trips), {result, std::nullopt, 0});
+    return success();
   }
 
   /// The variables' old values, the inputs and the constants lie in their
@@ -154,9 +369,15 @@ private:
             {argument, std::nullopt, 0});
       ++input;
     }
+    placeConstants(entry.getBody().front());
+  }
+
+  /// The constants of a block lie in their places.
+  void placeConstants(Block &block) {
+    auto module = plan->getParentOfType<ModuleOp>();
     int64_t index = 0;
     for (auto constant : module.getOps<ConstantOp>()) {
-      for (auto used : entry.getBody().front().getOps<tds::ConstantOp>())
+      for (auto used : block.getOps<tds::ConstantOp>())
         if (used.getValue() == constant.getValue())
           memory.write(
               BufferAttr::get(plan.getContext(), Space::Const, index, 0,
@@ -169,6 +390,16 @@ private:
   bool holds(BufferAttr buffer, Value value) {
     if (buffer.getBytes() == 0)
       return true;
+    while (Value other = aliases.lookup(value))
+      value = other;
+    if (buffer.getSpace() == Space::Counter) {
+      auto argument = dyn_cast<BlockArgument>(value);
+      auto fold =
+          argument ? dyn_cast<tds::FoldOp>(argument.getOwner()->getParentOp())
+                   : tds::FoldOp();
+      return fold && argument == fold.getCounter() &&
+             buffer.getIndex() == depth - 1;
+    }
     std::optional<Content> content = memory.read(buffer);
     if (!content)
       return false;
@@ -197,14 +428,7 @@ private:
     });
   }
 
-  LogicalResult replay(LaunchOp launch) {
-    std::optional<int64_t> origin = launch.getOrigin();
-    if (!origin || *origin < 0 ||
-        *origin >= static_cast<int64_t>(kernels.size()) || launched[*origin])
-      return launch.emitOpError(
-          "is the launch of no kernel of the entry, or a second one");
-    launched[*origin] = true;
-    tds::KernelOp kernel = kernels[*origin];
+  LogicalResult replay(LaunchOp launch, tds::KernelOp kernel) {
     auto function =
         plan->getParentOfType<ModuleOp>().lookupSymbol<func::FuncOp>(
             launch.getKernel());
@@ -299,8 +523,10 @@ private:
   func::FuncOp entry;
   EntryOp plan;
   Memory memory;
-  SmallVector<tds::KernelOp> kernels;
-  SmallVector<bool> launched;
+  /// Loops around the command that is replayed.
+  int64_t depth = 0;
+  /// Arguments of folds that are values from outside.
+  llvm::DenseMap<Value, Value> aliases;
   llvm::DenseMap<StringAttr, BufferAttr> placeOf;
   llvm::DenseMap<StringAttr, Value> oldValue;
   /// Where each value has been from its first byte on.

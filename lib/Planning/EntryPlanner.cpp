@@ -15,6 +15,13 @@
 // twice: an old value that another variable receives while its own changes has
 // been saved before.
 //
+// The body of a fold is planned like an entry: what it carries is a variable,
+// slices and invariants are inputs, and what it collects are results. Where
+// these are is not known then; they are numbered places. For the surrounding
+// block the loop is one kernel that needs the body's arena as a buffer. The
+// carried values live in the buffers of the fold's results, to which the
+// initial values are copied unless they lie there.
+//
 //===----------------------------------------------------------------------===//
 
 #include "EntryPlanner.h"
@@ -31,6 +38,7 @@
 using namespace mlir;
 using namespace tdsl;
 using namespace tdsl::plan;
+using tds::FoldOp;
 using tds::KernelOp;
 
 Value tdsl::getViewedValue(Value value) {
@@ -41,33 +49,43 @@ Value tdsl::getViewedValue(Value value) {
 
 namespace {
 
+/// Kernels get buffers at multiples of this; copies may begin anywhere.
+constexpr int64_t kernelAlignment = 16;
+
 /// Where a returned value must be at the end.
 struct Destination {
   unsigned returned;
   Value value;
   BufferAttr buffer;
   bool isVariable;
+  /// A kernel may write there.
+  bool isAligned = true;
 };
 
-class EntryPlanner {
+class BlockPlanner {
 public:
-  EntryPlanner(func::FuncOp entry, ModuleLayout &layout)
-      : entry(entry), layout(layout) {}
+  /// `depth` is the number of loops around the block.
+  BlockPlanner(Block &block, ModuleLayout &layout, unsigned depth)
+      : block(block), context(block.getParentOp()->getContext()),
+        layout(layout), depth(depth) {}
 
-  FailureOr<EntryPlan> run() {
+  FailureOr<EntryPlan> runEntry(func::FuncOp entry) {
     if (failed(collect()))
       return failure();
-    layOutSlots();
-    if (failed(collectDestinations()))
+    layOutSlots(entry);
+    if (failed(collectDestinations(entry)) || failed(run()))
       return failure();
-    chooseHomes();
-    sort();
-    planCopies();
-    mergeFills();
-    shareDyingBuffers();
-    allocate();
-    writeLaunches();
+    resolvePlan(plan);
     return std::move(plan);
+  }
+
+  FailureOr<BlockPlan> runFold(FoldOp fold) {
+    if (failed(collect()))
+      return failure();
+    layOutFold(fold);
+    if (failed(run()))
+      return failure();
+    return std::move(static_cast<BlockPlan &>(plan));
   }
 
 private:
@@ -75,17 +93,35 @@ private:
   // Kernels and values
   //===------------------------------------------------------------------===//
 
+  LogicalResult run() {
+    layOutConstants();
+    chooseHomes();
+    sort();
+    if (failed(planFolds()))
+      return failure();
+    planCopies();
+    mergeFills();
+    shareDyingBuffers();
+    allocate();
+    writeCommands();
+    return success();
+  }
+
+  static bool isItem(Operation *op) {
+    return isa_and_nonnull<KernelOp, FoldOp>(op);
+  }
+
   LogicalResult collect() {
-    for (Operation &op : entry.getBody().front().without_terminator()) {
-      if (auto kernel = dyn_cast<KernelOp>(op)) {
-        unsigned number = kernels.size();
-        numberOf[kernel] = number;
-        kernels.push_back(kernel);
+    for (Operation &op : block.without_terminator()) {
+      if (isItem(&op)) {
+        unsigned number = items.size();
+        numberOf[&op] = number;
+        items.push_back(&op);
         successors.emplace_back();
-        for (Value input : kernel.getInputs()) {
+        for (Value input : op.getOperands()) {
           Value value = getViewedValue(input);
           readers[value].insert(number);
-          if (auto producer = value.getDefiningOp<KernelOp>())
+          if (Operation *producer = value.getDefiningOp(); isItem(producer))
             successors[numberOf[producer]].insert(number);
         }
       } else if (!isa<tds::ReshapeOp, tds::ConstantOp>(op)) {
@@ -97,16 +133,15 @@ private:
   }
 
   BufferAttr makeBuffer(Space space, int64_t index, int64_t offset, Type type) {
-    return BufferAttr::get(entry.getContext(), space, index, offset,
-                           getTensorBytes(type));
+    return BufferAttr::get(context, space, index, offset, getTensorBytes(type));
   }
 
-  void layOutSlots() {
+  void layOutSlots(func::FuncOp entry) {
     for (BlockArgument argument : entry.getArguments()) {
       if (auto variable = entry.getArgAttrOfType<FlatSymbolRefAttr>(
               argument.getArgNumber(), tds::attr::kVariable)) {
         home[argument] = layout.variables.lookup(variable.getAttr());
-        oldValueOf[variable.getAttr()] = argument;
+        oldValueOf[home[argument]] = argument;
         continue;
       }
       home[argument] =
@@ -114,10 +149,47 @@ private:
       plan.inputOffsets.push_back(plan.inputBytes);
       plan.inputBytes += alignUp(getTensorBytes(argument.getType()));
     }
-    for (auto constant : entry.getBody().front().getOps<tds::ConstantOp>()) {
-      bool isRead = readers.contains(constant.getResult());
-      for (Value returned :
-           entry.getBody().front().getTerminator()->getOperands())
+  }
+
+  /// Numbers the places of a fold: see BlockPlan.
+  void layOutFold(FoldOp fold) {
+    int64_t number = 0;
+    auto makePlace = [&](Type type) {
+      return makeBuffer(Space::Arena, ++number, 0, type);
+    };
+    home[fold.getCounter()] =
+        BufferAttr::get(context, Space::Counter, depth - 1, 0, 4);
+    for (auto [i, argument] : llvm::enumerate(fold.getCarried())) {
+      BufferAttr place = makePlace(argument.getType());
+      home[argument] = place;
+      oldValueOf[place] = argument;
+      destinations.push_back({static_cast<unsigned>(i),
+                              getViewedValue(fold.getYielded()[i]), place,
+                              /*isVariable=*/true});
+      newValueOf[place] = destinations.back().value;
+    }
+    for (BlockArgument argument : fold.getSliceArguments()) {
+      home[argument] = makePlace(argument.getType());
+      if (getTensorBytes(argument.getType()) % kernelAlignment != 0)
+        unaligned.push_back(argument);
+    }
+    for (BlockArgument argument : fold.getInvariantArguments())
+      home[argument] = makePlace(argument.getType());
+    unsigned next = fold.getNumCarried();
+    for (Value value : fold.getYieldedCollected()) {
+      BufferAttr place = makePlace(value.getType());
+      destinations.push_back(
+          {next++, getViewedValue(value), place, /*isVariable=*/false,
+           getTensorBytes(value.getType()) % kernelAlignment == 0});
+    }
+  }
+
+  void layOutConstants() {
+    for (auto constant : block.getOps<tds::ConstantOp>()) {
+      bool isRead = false;
+      for (unsigned reader : readers.lookup(constant.getResult()))
+        isRead |= !isInitialOnly(items[reader], constant);
+      for (Value returned : block.getTerminator()->getOperands())
         isRead |= getViewedValue(returned) == constant.getResult() &&
                   !getUniformByte(constant);
       if (!isRead)
@@ -129,6 +201,19 @@ private:
                                 constant.getType());
       home[constant.getResult()] = it->second;
     }
+  }
+
+  /// Whether a loop takes a constant as initial values only, which it is filled
+  /// with.
+  static bool isInitialOnly(Operation *item, tds::ConstantOp constant) {
+    auto fold = dyn_cast<FoldOp>(item);
+    if (!fold || !getUniformByte(constant))
+      return false;
+    return llvm::none_of(
+        llvm::drop_begin(fold->getOperands(), fold.getNumCarried()),
+        [&](Value operand) {
+          return getViewedValue(operand) == constant.getResult();
+        });
   }
 
   /// The byte that all bytes of a constant are, if they are.
@@ -148,8 +233,8 @@ private:
     return bits.extractBits(8, 0).getZExtValue();
   }
 
-  LogicalResult collectDestinations() {
-    Operation *terminator = entry.getBody().front().getTerminator();
+  LogicalResult collectDestinations(func::FuncOp entry) {
+    Operation *terminator = block.getTerminator();
     for (auto [i, operand] : llvm::enumerate(terminator->getOperands())) {
       Destination destination{
           static_cast<unsigned>(i), getViewedValue(operand), {}, false};
@@ -157,7 +242,7 @@ private:
               i, tds::attr::kVariable)) {
         destination.isVariable = true;
         destination.buffer = layout.variables.lookup(variable.getAttr());
-        if (!newValueOf.insert({variable.getAttr(), destination.value}).second)
+        if (!newValueOf.insert({destination.buffer, destination.value}).second)
           return entry.emitOpError("returns variable ") << variable << " twice";
       } else {
         destination.buffer =
@@ -203,9 +288,9 @@ private:
     return found;
   }
 
-  /// Makes the slab place of `variable` the home of its new value, a kernel's
+  /// Makes the place of a variable the home of its new value, a kernel's
   /// output, if the old value's readers can all run before.
-  bool writeInSlab(OpResult value, StringAttr variable) {
+  bool writeInPlace(OpResult value, BufferAttr variable) {
     auto kernel = cast<KernelOp>(value.getOwner());
     unsigned writer = numberOf[kernel];
     Value old = oldValueOf.lookup(variable);
@@ -226,7 +311,7 @@ private:
         if (reader != writer)
           successors[reader].insert(writer);
     }
-    home[value] = layout.variables.lookup(variable);
+    home[value] = variable;
     return true;
   }
 
@@ -236,14 +321,12 @@ private:
       if (!value || !isa<KernelOp>(value.getOwner()) ||
           !destination.isVariable || home.contains(value))
         continue;
-      auto variable = entry.getResultAttrOfType<FlatSymbolRefAttr>(
-          destination.returned, tds::attr::kVariable);
-      writeInSlab(value, variable.getAttr());
+      writeInPlace(value, destination.buffer);
     }
     for (Destination &destination : destinations) {
       auto value = dyn_cast<OpResult>(destination.value);
-      if (!value || !isa<KernelOp>(value.getOwner()) ||
-          destination.isVariable || home.contains(value))
+      if (!value || !isItem(value.getOwner()) || destination.isVariable ||
+          !destination.isAligned || home.contains(value))
         continue;
       home[value] = destination.buffer;
     }
@@ -255,16 +338,16 @@ private:
 
   /// Kahn's algorithm; of the kernels that are ready, the first of the entry.
   void sort() {
-    SmallVector<unsigned> waiting(kernels.size());
+    SmallVector<unsigned> waiting(items.size());
     for (auto &next : successors)
       for (unsigned kernel : next)
         ++waiting[kernel];
     std::priority_queue<unsigned, std::vector<unsigned>, std::greater<unsigned>>
         ready;
-    for (unsigned kernel = 0; kernel < kernels.size(); ++kernel)
+    for (unsigned kernel = 0; kernel < items.size(); ++kernel)
       if (waiting[kernel] == 0)
         ready.push(kernel);
-    position.resize(kernels.size());
+    position.resize(items.size());
     while (!ready.empty()) {
       unsigned kernel = ready.top();
       ready.pop();
@@ -274,19 +357,35 @@ private:
         if (--waiting[next] == 0)
           ready.push(next);
     }
-    assert(order.size() == kernels.size() &&
+    assert(order.size() == items.size() &&
            "the order of the kernels has a cycle");
   }
 
   /// Points of time: 0 before all kernels, 1 + position for a kernel, and
   /// `getEnd()` behind all of them.
-  int64_t getEnd() const { return kernels.size() + 1; }
+  int64_t getEnd() const { return items.size() + 1; }
 
   bool changes(Value old) {
-    auto variable = entry.getArgAttrOfType<FlatSymbolRefAttr>(
-        cast<BlockArgument>(old).getArgNumber(), tds::attr::kVariable);
-    auto it = variable ? newValueOf.find(variable.getAttr()) : newValueOf.end();
+    auto it = newValueOf.find(home[old]);
     return it != newValueOf.end() && it->second != old;
+  }
+
+  /// Plans the bodies of the folds, whose arenas are buffers here.
+  LogicalResult planFolds() {
+    for (unsigned number : order) {
+      auto fold = dyn_cast<FoldOp>(items[number]);
+      if (!fold)
+        continue;
+      FailureOr<BlockPlan> body =
+          BlockPlanner(*fold.getBlock(), layout, depth + 1).runFold(fold);
+      if (failed(body))
+        return failure();
+      int64_t at = 1 + position[number];
+      bodyBuffer[number] = addBuffer(body->arenaBytes, at, at);
+      plan.scratchBytes = std::max(plan.scratchBytes, body->scratchBytes);
+      bodies[number] = std::make_unique<BlockPlan>(std::move(*body));
+    }
+    return success();
   }
 
   /// A new arena buffer.
@@ -302,9 +401,9 @@ private:
         if (home[argument] == destination.buffer)
           continue;
         if (!destination.isVariable) {
-          plan.copiesBefore.push_back({home[argument], destination.buffer});
+          copiesBefore.push_back({home[argument], destination.buffer});
         } else if (!changes(argument)) {
-          plan.copiesBehind.push_back({home[argument], destination.buffer});
+          copiesBehind.push_back({home[argument], destination.buffer});
         } else {
           auto [it, isNew] = saved.try_emplace(argument, 0);
           if (isNew)
@@ -316,22 +415,30 @@ private:
       }
       if (auto constant = value.getDefiningOp<tds::ConstantOp>()) {
         if (std::optional<uint8_t> byte = getUniformByte(constant))
-          plan.fills.push_back({destination.buffer, *byte});
+          fills.push_back({destination.buffer, *byte});
         else
-          plan.copiesBehind.push_back({home[value], destination.buffer});
+          copiesBehind.push_back({home[value], destination.buffer});
         continue;
       }
       if (home.contains(value) && home[value] == destination.buffer)
         continue;
       if (home.contains(value))
-        plan.copiesBehind.push_back({home[value], destination.buffer});
+        copiesBehind.push_back({home[value], destination.buffer});
       else
         copiedAtEnd[value].push_back(destination.buffer);
     }
-    // Kernel outputs without another home live in the arena, from their kernel
-    // to their last reader.
+    for (Value argument : unaligned) {
+      int64_t last = 0;
+      for (unsigned reader : readers[argument])
+        last = std::max<int64_t>(last, 1 + position[reader]);
+      if (last > 0)
+        aligned[argument] =
+            addBuffer(getTensorBytes(argument.getType()), 0, last);
+    }
+    // Outputs without another home live in the arena, from their kernel to
+    // their last reader.
     for (unsigned kernel : order)
-      for (OpResult output : kernels[kernel]->getResults()) {
+      for (OpResult output : items[kernel]->getResults()) {
         if (home.contains(output))
           continue;
         int64_t first = 1 + position[kernel], last = first;
@@ -347,30 +454,29 @@ private:
   /// Neighbouring fills with zero become one, over the padding between, which
   /// is zero anyway.
   void mergeFills() {
-    llvm::sort(plan.fills,
-               [](const EntryPlan::Fill &lhs, const EntryPlan::Fill &rhs) {
-                 auto key = [](const EntryPlan::Fill &fill) {
-                   return std::tuple(fill.to.getSpace(), fill.to.getIndex(),
-                                     fill.to.getOffset(), fill.to.getBytes());
-                 };
-                 return key(lhs) < key(rhs);
-               });
-    SmallVector<EntryPlan::Fill> merged;
-    for (const EntryPlan::Fill &fill : plan.fills) {
+    llvm::sort(fills, [](const Fill &lhs, const Fill &rhs) {
+      auto key = [](const Fill &fill) {
+        return std::tuple(fill.to.getSpace(), fill.to.getIndex(),
+                          fill.to.getOffset(), fill.to.getBytes());
+      };
+      return key(lhs) < key(rhs);
+    });
+    SmallVector<Fill> merged;
+    for (const Fill &fill : fills) {
       if (!merged.empty() && fill.byte == 0 && merged.back().byte == 0) {
         BufferAttr last = merged.back().to;
         if (last.getSpace() == fill.to.getSpace() &&
             last.getIndex() == fill.to.getIndex() &&
             alignUp(last.getEnd()) == fill.to.getOffset()) {
           merged.back().to = BufferAttr::get(
-              entry.getContext(), last.getSpace(), last.getIndex(),
-              last.getOffset(), fill.to.getEnd() - last.getOffset());
+              context, last.getSpace(), last.getIndex(), last.getOffset(),
+              fill.to.getEnd() - last.getOffset());
           continue;
         }
       }
       merged.push_back(fill);
     }
-    plan.fills = std::move(merged);
+    fills = std::move(merged);
   }
 
   //===------------------------------------------------------------------===//
@@ -380,7 +486,11 @@ private:
   /// An output takes over the arena buffer of an input that dies in its kernel.
   void shareDyingBuffers() {
     for (unsigned number : order) {
-      KernelOp kernel = kernels[number];
+      if (auto fold = dyn_cast<FoldOp>(items[number])) {
+        shareInitialValues(fold, 1 + position[number]);
+        continue;
+      }
+      auto kernel = cast<KernelOp>(items[number]);
       // The epilogue of a contraction keeps to its own buffers: the variants
       // would cost more code than the bytes are worth.
       if (kernel.getKind() != "loop")
@@ -414,6 +524,27 @@ private:
     }
   }
 
+  /// A carried value takes over the arena buffer of an initial value that dies
+  /// in the loop.
+  void shareInitialValues(FoldOp fold, int64_t at) {
+    for (auto [init, result] : llvm::zip(fold.getInits(), fold.getFinal())) {
+      Value value = getViewedValue(init);
+      auto own = bufferOf.find(result);
+      auto other = bufferOf.find(value);
+      auto uses = llvm::count_if(fold->getOperands(), [&](Value operand) {
+        return getViewedValue(operand) == value;
+      });
+      if (own == bufferOf.end() || other == bufferOf.end() || uses != 1 ||
+          buffers[other->second].last != at ||
+          buffers[other->second].bytes != buffers[own->second].bytes)
+        continue;
+      buffers[other->second].last = buffers[own->second].last;
+      buffers[own->second].bytes = 0;
+      own->second = other->second;
+      isInPlace.insert(result);
+    }
+  }
+
   void allocate() {
     SmallVector<LiveBuffer> live;
     SmallVector<unsigned> numbers;
@@ -431,55 +562,144 @@ private:
     };
     for (auto &[output, number] : bufferOf)
       home[output] = arena(number, output.getType());
+    for (auto &[argument, number] : aligned) {
+      BufferAttr from = home[argument];
+      home[argument] = arena(number, argument.getType());
+      copiesBefore.push_back({from, home[argument]});
+    }
     for (auto &[argument, number] : saved)
-      plan.copiesBefore.push_back(
+      copiesBefore.push_back(
           {home[argument], arena(number, argument.getType())});
     for (auto &[number, to] : lateCopies)
-      plan.copiesBehind.push_back(
-          {BufferAttr::get(entry.getContext(), Space::Arena, 0,
-                           buffers[number].offset, to.getBytes()),
+      copiesBehind.push_back(
+          {BufferAttr::get(context, Space::Arena, 0, buffers[number].offset,
+                           to.getBytes()),
            to});
     for (auto &[value, targets] : copiedAtEnd)
       for (BufferAttr to : targets)
-        plan.copiesBehind.push_back({home[value], to});
+        copiesBehind.push_back({home[value], to});
   }
 
-  void writeLaunches() {
-    for (unsigned number : order) {
-      EntryPlan::Launch launch;
-      launch.kernel = kernels[number];
-      launch.origin = number;
-      for (Value input : launch.kernel.getInputs()) {
-        BufferAttr buffer = home[getViewedValue(input)];
-        for (BufferAttr other : launch.inputs)
-          launch.disjoint &= !buffer.overlaps(other);
-        launch.inputs.push_back(buffer);
-      }
-      for (OpResult output : launch.kernel->getResults()) {
-        launch.outputs.push_back(home[output]);
-        auto shared = sharedInput.find(output);
-        launch.inPlace.push_back(shared == sharedInput.end() ? -1
-                                                             : shared->second);
-      }
-      if (auto schedule =
-              launch.kernel->getAttrOfType<DictionaryAttr>("schedule"))
-        if (auto scratch = schedule.getAs<IntegerAttr>("scratch"))
-          plan.scratchBytes = std::max(plan.scratchBytes, scratch.getInt());
-      plan.launches.push_back(std::move(launch));
+  //===------------------------------------------------------------------===//
+  // Commands
+  //===------------------------------------------------------------------===//
+
+  void writeCopy(BufferAttr from, BufferAttr to) {
+    PlannedCommand command{PlannedCommand::Copy};
+    command.from = from;
+    command.to = to;
+    plan.commands.push_back(std::move(command));
+  }
+
+  void writeFill(BufferAttr to, uint8_t byte) {
+    PlannedCommand command{PlannedCommand::Fill};
+    command.to = to;
+    command.byte = byte;
+    plan.commands.push_back(std::move(command));
+  }
+
+  void writeCommands() {
+    for (auto &[from, to] : copiesBefore)
+      writeCopy(from, to);
+    for (unsigned number : order)
+      if (auto kernel = dyn_cast<KernelOp>(items[number]))
+        writeLaunch(kernel, number);
+      else
+        writeLoop(cast<FoldOp>(items[number]), number);
+    for (auto &[from, to] : copiesBehind)
+      writeCopy(from, to);
+    for (const Fill &fill : fills)
+      writeFill(fill.to, fill.byte);
+  }
+
+  void writeLaunch(KernelOp kernel, unsigned number) {
+    PlannedCommand launch{PlannedCommand::Launch};
+    launch.op = kernel;
+    launch.origin = number;
+    for (auto [i, input] : llvm::enumerate(kernel.getInputs())) {
+      launch.inputs.push_back(home[getViewedValue(input)]);
+      if (launch.inputs.back().getSpace() == Space::Counter)
+        launch.counters.push_back(i);
     }
+    for (OpResult output : kernel->getResults()) {
+      launch.outputs.push_back(home[output]);
+      auto shared = sharedInput.find(output);
+      launch.inPlace.push_back(shared == sharedInput.end() ? -1
+                                                           : shared->second);
+    }
+    if (auto schedule = kernel->getAttrOfType<DictionaryAttr>("schedule"))
+      if (auto scratch = schedule.getAs<IntegerAttr>("scratch"))
+        plan.scratchBytes = std::max(plan.scratchBytes, scratch.getInt());
+    plan.commands.push_back(std::move(launch));
   }
 
-  func::FuncOp entry;
+  /// The part of `stack` that belongs to an iteration of a fold in this block.
+  BufferAttr getSlice(BufferAttr stack, FoldOp fold, Type slice) {
+    SmallVector<int64_t> strides(stack.getStrides()), trips(stack.getTrips());
+    strides.resize(depth);
+    trips.resize(depth, 1);
+    int64_t bytes = getTensorBytes(slice);
+    strides.push_back(bytes);
+    trips.push_back(fold.getTrips());
+    return BufferAttr::get(context, stack.getSpace(), stack.getIndex(),
+                           stack.getOffset(), bytes, strides, trips);
+  }
+
+  void writeLoop(FoldOp fold, unsigned number) {
+    PlannedCommand loop{PlannedCommand::Loop};
+    loop.op = fold;
+    loop.origin = number;
+    for (auto [init, result] : llvm::zip(fold.getInits(), fold.getFinal())) {
+      BufferAttr place = home[result];
+      loop.places.push_back(place);
+      if (isInPlace.contains(result))
+        continue;
+      Value value = getViewedValue(init);
+      auto constant = value.getDefiningOp<tds::ConstantOp>();
+      std::optional<uint8_t> byte =
+          constant ? getUniformByte(constant) : std::nullopt;
+      if (byte)
+        writeFill(place, *byte);
+      else
+        writeCopy(home[value], place);
+    }
+    for (auto [slice, argument] :
+         llvm::zip(fold.getSlices(), fold.getSliceArguments()))
+      loop.places.push_back(
+          getSlice(home[getViewedValue(slice)], fold, argument.getType()));
+    for (Value invariant : fold.getInvariants())
+      loop.places.push_back(home[getViewedValue(invariant)]);
+    for (auto [result, value] :
+         llvm::zip(fold.getCollected(), fold.getYieldedCollected()))
+      loop.places.push_back(getSlice(home[result], fold, value.getType()));
+    loop.bodyArena = buffers[bodyBuffer[number]].offset;
+    loop.body = std::move(bodies[number]);
+    plan.commands.push_back(std::move(loop));
+  }
+
+  struct Copy {
+    BufferAttr from, to;
+  };
+  struct Fill {
+    BufferAttr to;
+    uint8_t byte;
+  };
+
+  Block &block;
+  MLIRContext *context;
   ModuleLayout &layout;
+  unsigned depth;
   EntryPlan plan;
 
-  SmallVector<KernelOp> kernels;
+  /// The kernels and folds of the block, in order.
+  SmallVector<Operation *> items;
   llvm::DenseMap<Operation *, unsigned> numberOf;
   /// The kernels that must run after each kernel.
   SmallVector<llvm::SetVector<unsigned>> successors;
   llvm::DenseMap<Value, llvm::SetVector<unsigned>> readers;
   SmallVector<Destination> destinations;
-  llvm::DenseMap<StringAttr, Value> oldValueOf, newValueOf;
+  /// The values of variables, by their places.
+  llvm::DenseMap<BufferAttr, Value> oldValueOf, newValueOf;
 
   llvm::DenseMap<Value, BufferAttr> home;
   /// The input whose buffer an output shares.
@@ -492,10 +712,20 @@ private:
   llvm::MapVector<Value, unsigned> saved;
   SmallVector<std::pair<unsigned, BufferAttr>> lateCopies;
   llvm::MapVector<Value, SmallVector<BufferAttr>> copiedAtEnd;
+  SmallVector<Copy> copiesBefore, copiesBehind;
+  SmallVector<Fill> fills;
+  /// Slices that kernels cannot read where they lie, and their copies.
+  SmallVector<Value> unaligned;
+  llvm::MapVector<Value, unsigned> aligned;
+  /// By the number of a fold: the plan of its body, and its body's arena.
+  llvm::DenseMap<unsigned, std::unique_ptr<BlockPlan>> bodies;
+  llvm::DenseMap<unsigned, unsigned> bodyBuffer;
+  /// Results of folds whose initial values lie in their buffers.
+  llvm::DenseSet<Value> isInPlace;
 };
 
 } // namespace
 
 FailureOr<EntryPlan> tdsl::planEntry(func::FuncOp entry, ModuleLayout &layout) {
-  return EntryPlanner(entry, layout).run();
+  return BlockPlanner(entry.getBody().front(), layout, 0).runEntry(entry);
 }

@@ -14,6 +14,9 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
 
+#include <memory>
+#include <vector>
+
 namespace tdsl {
 
 /// The value behind views.
@@ -25,38 +28,61 @@ struct ModuleLayout {
   llvm::MapVector<mlir::Attribute, plan::BufferAttr> constants;
 };
 
-/// The plan of one entry: kernels in order with the places of their operands,
-/// and copies before and behind them.
-struct EntryPlan {
-  struct Copy {
-    plan::BufferAttr from, to;
-  };
-  struct Fill {
-    plan::BufferAttr to;
-    uint8_t byte;
-  };
-  struct Launch {
-    tds::KernelOp kernel;
-    /// Number of the kernel in the entry.
-    int64_t origin;
-    llvm::SmallVector<plan::BufferAttr> inputs, outputs;
-    /// For each output the input whose buffer it shares, or -1.
-    llvm::SmallVector<int64_t> inPlace;
-    bool disjoint = true;
-  };
-  llvm::SmallVector<Copy> copiesBefore, copiesBehind;
-  llvm::SmallVector<Launch> launches;
-  llvm::SmallVector<Fill> fills;
-  /// Offsets of the inputs (arguments that are no variables) and results, in
-  /// order.
-  llvm::SmallVector<int64_t> inputOffsets, resultOffsets;
-  int64_t arenaBytes = 0, inputBytes = 0, resultBytes = 0, scratchBytes = 0;
+struct BlockPlan;
+
+/// A command of a plan.
+struct PlannedCommand {
+  enum Kind { Copy, Fill, Launch, Loop };
+  Kind kind;
+  /// Copy, Fill.
+  plan::BufferAttr from = {}, to = {};
+  uint8_t byte = 0;
+  /// Launch, Loop: the kernel or fold, and its number among those of its block.
+  mlir::Operation *op = nullptr;
+  int64_t origin = 0;
+  /// Launch.
+  llvm::SmallVector<plan::BufferAttr> inputs = {}, outputs = {};
+  /// For each output the input whose buffer it shares, or -1.
+  llvm::SmallVector<int64_t> inPlace = {};
+  /// The inputs that are the number of an iteration.
+  llvm::SmallVector<int64_t> counters = {};
+  bool disjoint = true;
+  /// Loop: the commands of its body, and where what the body names by number
+  /// is (see BlockPlan): carried values, slices, invariants, collected values.
+  std::unique_ptr<BlockPlan> body = {};
+  llvm::SmallVector<plan::BufferAttr> places = {};
+  /// Loop: where the body's own arena begins.
+  int64_t bodyArena = 0;
+};
+
+/// The plan of a block. In the body of a fold, `arena[0]` is the arena of the
+/// body alone, and `arena[k]` for k > 0 is number k - 1 of the places of the
+/// loop; resolvePlan replaces both.
+struct BlockPlan {
+  BlockPlan() = default;
+  BlockPlan(BlockPlan &&) = default;
+  BlockPlan &operator=(BlockPlan &&) = default;
+
+  std::vector<PlannedCommand> commands;
+  int64_t arenaBytes = 0, scratchBytes = 0;
   /// No arena of these buffers is smaller.
   int64_t arenaBound = 0;
 };
 
-/// Plans an entry that holds nothing but kernels, reshapes, constants and its
-/// return. Fails after an error.
+/// The plan of one entry.
+struct EntryPlan : BlockPlan {
+  /// Offsets of the inputs (arguments that are no variables) and results, in
+  /// order.
+  llvm::SmallVector<int64_t> inputOffsets, resultOffsets;
+  int64_t inputBytes = 0, resultBytes = 0;
+};
+
+/// Names the places of loops in the spaces of the entry, and finds out which
+/// launches have disjoint buffers.
+void resolvePlan(BlockPlan &plan);
+
+/// Plans an entry that holds nothing but kernels, folds of such, reshapes,
+/// constants and its return. Fails after an error.
 mlir::FailureOr<EntryPlan> planEntry(mlir::func::FuncOp entry,
                                      ModuleLayout &layout);
 

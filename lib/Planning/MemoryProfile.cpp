@@ -25,32 +25,40 @@ public:
 
   MemoryProfile run() {
     int64_t command = 0;
-    for (Operation &op : *entry.getBlock()) {
-      bool isCommand =
-          llvm::TypeSwitch<Operation *, bool>(&op)
-              .Case([&](LaunchOp launch) {
-                for (auto buffer : launch.getInputs().getAsRange<BufferAttr>())
-                  read(buffer, command);
-                writeOutputs(launch, command);
-                return true;
-              })
-              .Case([&](CopyOp copy) {
-                read(copy.getFrom(), command);
-                write(copy.getTo(), command, copy.getLoc(), {});
-                return true;
-              })
-              .Case([&](FillOp fill) {
-                write(fill.getTo(), command, fill.getLoc(), {});
-                return true;
-              })
-              .Default([](Operation *) { return false; });
-      command += isCommand;
-    }
+    for (Operation &op : *entry.getBlock())
+      command += visit(op, command);
     sumUp(command);
     return std::move(profile);
   }
 
 private:
+  /// Whether the operation is a command.
+  bool visit(Operation &op, int64_t command) {
+    return llvm::TypeSwitch<Operation *, bool>(&op)
+        .Case([&](LaunchOp launch) {
+          for (auto buffer : launch.getInputs().getAsRange<BufferAttr>())
+            read(buffer, command);
+          writeOutputs(launch, command);
+          return true;
+        })
+        .Case([&](CopyOp copy) {
+          read(copy.getFrom(), command);
+          write(copy.getTo(), command, copy.getLoc(), {});
+          return true;
+        })
+        .Case([&](FillOp fill) {
+          write(fill.getTo(), command, fill.getLoc(), {});
+          return true;
+        })
+        .Case([&](LoopOp loop) {
+          // What lives at the beginning lives on, as an iteration may read it.
+          for (Operation &inner : *loop.getBlock())
+            visit(inner, command);
+          return true;
+        })
+        .Default([](Operation *) { return false; });
+  }
+
   void writeOutputs(LaunchOp launch, int64_t command) {
     auto function =
         launch->getParentOfType<ModuleOp>().lookupSymbol<func::FuncOp>(
@@ -73,6 +81,14 @@ private:
              RankedTensorType type) {
     if (buffer.getSpace() != Space::Arena || buffer.getBytes() == 0)
       return;
+    // A part that moves with loops stands for all of its tensor.
+    for (size_t d = buffer.getStrides().size(); d-- > 0;)
+      if (buffer.getStrides()[d] != 0 && type) {
+        SmallVector<int64_t> shape{buffer.getTrips()[d]};
+        llvm::append_range(shape, type.getShape());
+        type = type.clone(shape);
+      }
+    buffer = buffer.getSpan();
     llvm::erase_if(current, [&](unsigned tensor) {
       return profile.tensors[tensor].buffer.overlaps(buffer);
     });

@@ -16,7 +16,9 @@ using namespace mlir;
 using namespace tdsl;
 
 func::FuncOp KernelOutliner::outline(tds::KernelOp kernel,
-                                     ArrayRef<int64_t> inPlace, bool disjoint) {
+                                     ArrayRef<int64_t> inPlace,
+                                     ArrayRef<int64_t> counters,
+                                     bool disjoint) {
   OpBuilder builder(module.getContext());
   builder.setInsertionPointToEnd(module.getBody());
   auto type = builder.getFunctionType(kernel.getInputs().getTypes(),
@@ -26,6 +28,9 @@ func::FuncOp KernelOutliner::outline(tds::KernelOp kernel,
   function.setPrivate();
   function->setAttr(plan::attr::kInPlace,
                     builder.getDenseI64ArrayAttr(inPlace));
+  if (!counters.empty())
+    function->setAttr(plan::attr::kCounters,
+                      builder.getDenseI64ArrayAttr(counters));
   if (disjoint)
     function->setAttr(plan::attr::kDisjoint, builder.getUnitAttr());
   Block *body = function.addEntryBlock();

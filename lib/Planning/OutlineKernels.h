@@ -22,10 +22,11 @@ class KernelOutliner {
 public:
   explicit KernelOutliner(mlir::ModuleOp module) : module(module) {}
 
-  /// The function for a clone of `kernel`; `inPlace` and `disjoint` become its
-  /// attributes.
+  /// The function for a clone of `kernel`; `inPlace`, `counters` and `disjoint`
+  /// become its attributes.
   mlir::func::FuncOp outline(tds::KernelOp kernel,
-                             llvm::ArrayRef<int64_t> inPlace, bool disjoint);
+                             llvm::ArrayRef<int64_t> inPlace,
+                             llvm::ArrayRef<int64_t> counters, bool disjoint);
 
   unsigned getNumKernels() const { return functions.size(); }
 

@@ -106,10 +106,8 @@ struct PlanPass : public tdsl::impl::PlanPassBase<PlanPass> {
     OpBuilder builder(entry);
     StringRef name = entry.getName();
     // The functions come first: a launch names its kernel.
-    SmallVector<func::FuncOp> kernels;
-    for (EntryPlan::Launch &launch : plan.launches)
-      kernels.push_back(
-          outliner.outline(launch.kernel, launch.inPlace, launch.disjoint));
+    llvm::DenseMap<Operation *, func::FuncOp> kernels;
+    outlineKernels(plan, outliner, kernels);
     auto kind = entry->getAttrOfType<StringAttr>(tds::attr::kEntry);
     auto written = EntryOp::create(
         builder, entry.getLoc(), name, kind.getValue(), plan.arenaBytes,
@@ -118,27 +116,71 @@ struct PlanPass : public tdsl::impl::PlanPassBase<PlanPass> {
       written->setAttr(plan::attr::kFlags, flags);
     builder.createBlock(&written.getBody());
     writeSlots(builder, entry, plan);
-    auto writeCopies = [&](ArrayRef<EntryPlan::Copy> copies) {
-      for (const EntryPlan::Copy &copy : copies)
-        CopyOp::create(builder, entry.getLoc(), copy.from, copy.to);
-      numCopies += copies.size();
-    };
-    writeCopies(plan.copiesBefore);
-    for (auto [launch, kernel] : llvm::zip(plan.launches, kernels)) {
-      SmallVector<Attribute> inputs(launch.inputs.begin(), launch.inputs.end()),
-          outputs(launch.outputs.begin(), launch.outputs.end());
-      LaunchOp::create(
-          builder, getLocation(launch.kernel), FlatSymbolRefAttr::get(kernel),
-          builder.getArrayAttr(inputs), builder.getArrayAttr(outputs),
-          builder.getI64IntegerAttr(launch.origin));
-      ++numLaunches;
-      numInPlace += llvm::count_if(launch.inPlace,
-                                   [](int64_t input) { return input >= 0; });
-    }
-    writeCopies(plan.copiesBehind);
-    for (const EntryPlan::Fill &fill : plan.fills)
-      FillOp::create(builder, entry.getLoc(), fill.to, fill.byte);
+    writeCommands(builder, plan, kernels, entry.getLoc());
     return written;
+  }
+
+  static void
+  outlineKernels(const BlockPlan &plan, KernelOutliner &outliner,
+                 llvm::DenseMap<Operation *, func::FuncOp> &kernels) {
+    for (const PlannedCommand &command : plan.commands) {
+      if (command.kind == PlannedCommand::Loop)
+        outlineKernels(*command.body, outliner, kernels);
+      if (command.kind == PlannedCommand::Launch)
+        kernels[command.op] =
+            outliner.outline(cast<tds::KernelOp>(command.op), command.inPlace,
+                             command.counters, command.disjoint);
+    }
+  }
+
+  void writeCommands(OpBuilder &builder, const BlockPlan &plan,
+                     llvm::DenseMap<Operation *, func::FuncOp> &kernels,
+                     Location around) {
+    auto list = [&](ArrayRef<BufferAttr> buffers) {
+      return builder.getArrayAttr(
+          SmallVector<Attribute>(buffers.begin(), buffers.end()));
+    };
+    for (const PlannedCommand &command : plan.commands) {
+      Location loc = command.op ? command.op->getLoc() : around;
+      switch (command.kind) {
+      case PlannedCommand::Copy:
+        CopyOp::create(builder, loc, command.from, command.to);
+        ++numCopies;
+        break;
+      case PlannedCommand::Fill:
+        FillOp::create(builder, loc, command.to, command.byte);
+        break;
+      case PlannedCommand::Launch:
+        LaunchOp::create(builder, getLocation(cast<tds::KernelOp>(command.op)),
+                         FlatSymbolRefAttr::get(kernels[command.op]),
+                         list(command.inputs), list(command.outputs),
+                         builder.getI64IntegerAttr(command.origin));
+        ++numLaunches;
+        numInPlace += llvm::count_if(command.inPlace,
+                                     [](int64_t input) { return input >= 0; });
+        break;
+      case PlannedCommand::Loop: {
+        auto fold = cast<tds::FoldOp>(command.op);
+        ArrayRef<BufferAttr> places = command.places;
+        auto take = [&](size_t count) {
+          ArrayRef<BufferAttr> taken = places.take_front(count);
+          places = places.drop_front(count);
+          return list(taken);
+        };
+        ArrayAttr carried = take(fold.getNumCarried()),
+                  slices = take(fold.getSlices().size()),
+                  invariants = take(fold.getInvariants().size()),
+                  collected = take(fold.getNumCollected());
+        auto loop = LoopOp::create(
+            builder, loc, fold.getTrips(), fold.getReverse(), carried, slices,
+            invariants, collected, builder.getI64IntegerAttr(command.origin));
+        OpBuilder::InsertionGuard guard(builder);
+        builder.createBlock(&loop.getBody());
+        writeCommands(builder, *command.body, kernels, loc);
+        break;
+      }
+      }
+    }
   }
 
   /// The places of everything that a kernel computes: equal kernels of several

@@ -58,6 +58,78 @@ private:
   llvm::DenseMap<mlir::Value, Entry> values;
 };
 
+/// Refuses a value that is too large to be evaluated.
+llvm::Error Evaluator::checkSize(Operation &op, Type type) const {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return llvm::Error::success();
+  int64_t bytes =
+      options.f64 ? 8 : tds::getElementBytes(tensor.getElementType());
+  for (int64_t extent : tensor.getShape())
+    if (llvm::MulOverflow(bytes, extent, bytes) || bytes > maxBytes)
+      return errorAt(&op, op.getName().getStringRef() +
+                              ": its result is larger than 16 GiB, too large "
+                              "for the reference evaluator");
+  return llvm::Error::success();
+}
+
+llvm::Error Evaluator::runFold(tds::FoldOp fold, Scope &scope, unsigned depth) {
+  int64_t trips = fold.getTrips();
+  auto kindOf = [&](Type type) {
+    return *tds::getElementKind(tds::getElementType(type), options.f64);
+  };
+  std::vector<Value> carried;
+  for (mlir::Value init : fold.getInits())
+    carried.push_back(scope.get(init));
+  std::vector<std::shared_ptr<Tensor>> collected;
+  for (mlir::Value result : fold.getCollected()) {
+    if (llvm::Error error = checkSize(*fold, result.getType()))
+      return error;
+    auto type = cast<RankedTensorType>(result.getType());
+    collected.push_back(
+        std::make_shared<Tensor>(kindOf(type), type.getShape()));
+  }
+  for (int64_t i = 0; i < trips; ++i) {
+    int64_t t = fold.getReverse() ? trips - 1 - i : i;
+    Scope inner;
+    auto counter =
+        std::make_shared<Tensor>(ElementKind::I32, llvm::ArrayRef<int64_t>());
+    counter->set(0, t);
+    inner.set(fold.getCounter(), counter);
+    for (auto [argument, value] : llvm::zip(fold.getCarried(), carried))
+      inner.set(argument, value);
+    for (auto [argument, operand] :
+         llvm::zip(fold.getSliceArguments(), fold.getSlices())) {
+      auto type = cast<RankedTensorType>(argument.getType());
+      auto slice = std::make_shared<Tensor>(kindOf(type), type.getShape());
+      size_t bytes = slice->numBytes();
+      if (bytes)
+        std::memcpy(slice->data(), scope.get(operand)->data() + t * bytes,
+                    bytes);
+      inner.set(argument, slice);
+    }
+    for (auto [argument, operand] :
+         llvm::zip(fold.getInvariantArguments(), fold.getInvariants()))
+      inner.set(argument, scope.get(operand));
+    std::vector<Value> results;
+    if (llvm::Error error = runBlock(*fold.getBlock(), inner, depth, results))
+      return error;
+    for (auto [stack, value] :
+         llvm::zip(collected, llvm::drop_begin(results, carried.size()))) {
+      size_t bytes = value->numBytes();
+      if (bytes)
+        std::memcpy(stack->data() + t * bytes, value->data(), bytes);
+    }
+    results.resize(carried.size());
+    carried = std::move(results);
+  }
+  for (auto [key, value] : llvm::zip(fold.getFinal(), carried))
+    scope.set(key, value);
+  for (auto [key, value] : llvm::zip(fold.getCollected(), collected))
+    scope.set(key, value);
+  return llvm::Error::success();
+}
+
 llvm::Error Evaluator::runOperation(Operation &op, Scope &scope,
                                     unsigned depth) {
   if (auto call = dyn_cast<func::CallOp>(op)) {
@@ -90,20 +162,15 @@ llvm::Error Evaluator::runOperation(Operation &op, Scope &scope,
       scope.set(key, value);
     return llvm::Error::success();
   }
+  if (auto fold = dyn_cast<tds::FoldOp>(op))
+    return runFold(fold, scope, depth);
   if (isa<tds::GradientOp>(op))
     return errorAt(&op, "a tds.gradient has no value of its own; run "
                         "tds-differentiate first");
   if (op.getNumResults() != 1 || !isa<tds::TDSDialect>(op.getDialect()))
     return errorAt(&op, "cannot evaluate " + op.getName().getStringRef());
-  if (auto type = dyn_cast<RankedTensorType>(op.getResult(0).getType())) {
-    int64_t bytes =
-        options.f64 ? 8 : tds::getElementBytes(type.getElementType());
-    for (int64_t extent : type.getShape())
-      if (llvm::MulOverflow(bytes, extent, bytes) || bytes > maxBytes)
-        return errorAt(&op, op.getName().getStringRef() +
-                                ": its result is larger than 16 GiB, too large "
-                                "for the reference evaluator");
-  }
+  if (llvm::Error error = checkSize(op, op.getResult(0).getType()))
+    return error;
   SmallVector<const Tensor *> operands;
   for (mlir::Value operand : op.getOperands())
     operands.push_back(scope.get(operand).get());

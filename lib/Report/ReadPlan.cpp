@@ -227,30 +227,21 @@ private:
     entry.fixedBytes = fixedBytes + op.getInputBytes() + op.getResultBytes();
     writers.clear();
     known.clear();
-    for (Operation &command : *op.getBlock()) {
-      if (auto launch = dyn_cast<LaunchOp>(command))
-        entry.launches.push_back(readLaunch(entry, launch));
-      else if (auto copy = dyn_cast<CopyOp>(command))
-        addCopy(entry, copy.getFrom(), copy.getTo());
-      else if (auto fill = dyn_cast<FillOp>(command))
-        addCopy(entry, {}, fill.getTo());
-      else
-        continue;
-      ++entry.numCommands;
-    }
+    for (Operation &command : *op.getBlock())
+      entry.numCommands += readCommand(entry, command, 1);
     addMemory(op, entry);
     addNotes(op, entry);
     target.entries.push_back(std::move(entry));
   }
 
-  /// A copy, or a fill, which reads nothing.
-  void addCopy(Entry &entry, BufferAttr from, BufferAttr to) {
+  /// A copy, or a fill, which reads nothing; it runs `runs` times a call.
+  void addCopy(Entry &entry, BufferAttr from, BufferAttr to, int64_t runs) {
     int64_t bytes = to.getBytes();
-    entry.copyBytes += from ? 2 * bytes : bytes;
+    entry.copyBytes += runs * (from ? 2 * bytes : bytes);
     if (from && isFirstRead(from))
-      entry.leastCopyBytes += bytes;
+      entry.leastCopyBytes += (from.getStrides().empty() ? 1 : runs) * bytes;
     if (to.getSpace() != Space::Arena)
-      entry.leastCopyBytes += bytes;
+      entry.leastCopyBytes += (to.getStrides().empty() ? 1 : runs) * bytes;
     if (to.getSpace() != Space::Arena)
       known.push_back(to);
   }
@@ -259,27 +250,50 @@ private:
     return {static_cast<int>(buffer.getSpace()), buffer.getIndex()};
   }
 
-  Launch readLaunch(const Entry &entry, LaunchOp op) {
+  /// Whether `op` is a command; it runs `runs` times a call.
+  bool readCommand(Entry &entry, Operation &op, int64_t runs) {
+    if (auto launch = dyn_cast<LaunchOp>(op)) {
+      entry.launches.push_back(readLaunch(entry, launch, runs));
+    } else if (auto copy = dyn_cast<CopyOp>(op)) {
+      addCopy(entry, copy.getFrom(), copy.getTo(), runs);
+    } else if (auto fill = dyn_cast<FillOp>(op)) {
+      addCopy(entry, {}, fill.getTo(), runs);
+    } else if (auto loop = dyn_cast<LoopOp>(op)) {
+      for (Operation &inner : *loop.getBlock())
+        readCommand(entry, inner, runs * loop.getTrips());
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  Launch readLaunch(const Entry &entry, LaunchOp op, int64_t runs) {
     Launch launch;
     launch.command = entry.numCommands;
     launch.kernel = numberOf.lookup(op.getKernel());
     launch.places = getPlaces(op.getLoc(), sourceFolder);
     const KernelUse &use = uses[launch.kernel];
-    launch.flops = use.flops;
+    launch.flops = runs * use.flops;
     llvm::SmallSetVector<BufferAttr, 8> read;
     for (auto [i, buffer] :
          llvm::enumerate(op.getInputs().getAsRange<BufferAttr>())) {
+      if (buffer.getSpace() == Space::Counter)
+        continue;
       addEdge(launch, buffer);
       if (!read.insert(buffer))
         continue;
-      launch.bytes += use.inputBytes[i];
-      if (use.isFactor[i] || isFirstRead(buffer))
-        launch.leastBytes += use.inputBytes[i];
+      launch.bytes += runs * use.inputBytes[i];
+      // What a loop reads in place could be kept between its iterations.
+      if (use.isFactor[i])
+        launch.leastBytes += runs * use.inputBytes[i];
+      else if (isFirstRead(buffer))
+        launch.leastBytes +=
+            (buffer.getStrides().empty() ? 1 : runs) * use.inputBytes[i];
     }
     for (auto buffer : op.getOutputs().getAsRange<BufferAttr>()) {
-      launch.bytes += buffer.getBytes();
+      launch.bytes += runs * buffer.getBytes();
       if (buffer.getSpace() != Space::Arena || use.hasContraction)
-        launch.leastBytes += buffer.getBytes();
+        launch.leastBytes += runs * buffer.getBytes();
       if (buffer.getSpace() != Space::Arena)
         known.push_back(buffer);
       writers[getSpaceOf(buffer)].emplace_back(buffer, entry.launches.size());

@@ -113,14 +113,14 @@ static bool endsInfinity(Operation *op) {
   return isa<ExpOp, SigmoidOp, TanhOp, ErfOp>(op);
 }
 
-static GenericOp makeCheck(OpBuilder &builder, Location loc, Value value,
-                           bool allowInfinity) {
+static Value makeCheck(OpBuilder &builder, Location loc, Value value,
+                       bool allowInfinity) {
   auto type = cast<RankedTensorType>(value.getType());
   std::optional<ReductionKind> kind;
   if (type.getRank() != 0)
     kind = ReductionKind::Max;
   auto flag = RankedTensorType::get({}, builder.getI32Type());
-  return GenericOp::create(
+  auto check = GenericOp::create(
       builder, loc, flag, type.getShape(), kind,
       [&](OpBuilder &inner, Location loc, ValueRange indices) -> Value {
         Value element = ReadOp::create(inner, loc, value, indices);
@@ -134,6 +134,7 @@ static GenericOp makeCheck(OpBuilder &builder, Location loc, Value value,
                   .getResult());
         return CastOp::create(inner, loc, inner.getI32Type(), bad);
       });
+  return check.getResult();
 }
 
 static bool holdsFloats(Value value) {

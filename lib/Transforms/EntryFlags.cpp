@@ -42,15 +42,13 @@ static Value collectSome(OpBuilder &builder, Location loc,
   auto type = RankedTensorType::get({static_cast<int64_t>(flags.size())},
                                     builder.getI32Type());
   if (flags.size() == 1)
-    return ReshapeOp::create(builder, loc, type,
-                             GenericOp(flags.front().flag).getResult());
+    return ReshapeOp::create(builder, loc, type, flags.front().flag);
   return GenericOp::create(
       builder, loc, type, {}, std::nullopt,
       [&](OpBuilder &inner, Location loc, ValueRange indices) -> Value {
         Value value;
         for (auto [i, flag] : llvm::enumerate(flags)) {
-          Value next = ReadOp::create(
-              inner, loc, GenericOp(flag.flag).getResult(), ValueRange());
+          Value next = ReadOp::create(inner, loc, flag.flag, ValueRange());
           if (!value) {
             value = next;
             continue;

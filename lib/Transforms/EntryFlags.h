@@ -18,7 +18,7 @@ namespace tdsl {
 
 /// A check, and what to tell the user where it fails.
 struct EntryFlag {
-  tds::GenericOp flag;
+  mlir::Value flag;
   std::string text;
   std::string source; ///< file:line:column
 };

@@ -38,6 +38,11 @@ struct CheckedAxis {
   Value index;
 };
 
+/// A check, and where its value is: in an entry or in the body of a fold.
+struct BlockFlag : EntryFlag {
+  Block *block;
+};
+
 class GuardGathersPass
     : public tdsl::impl::GuardGathersPassBase<GuardGathersPass> {
 public:
@@ -47,7 +52,7 @@ public:
 private:
   void guardEntry(func::FuncOp entry);
   void checkRead(ReadOp read, ArrayRef<CheckedAxis> axes,
-                 SmallVectorImpl<EntryFlag> &flags);
+                 SmallVectorImpl<BlockFlag> &flags);
 };
 
 } // namespace
@@ -130,7 +135,7 @@ static bool isSameFlag(GenericOp a, GenericOp b) {
 }
 
 void GuardGathersPass::checkRead(ReadOp read, ArrayRef<CheckedAxis> axes,
-                                 SmallVectorImpl<EntryFlag> &flags) {
+                                 SmallVectorImpl<BlockFlag> &flags) {
   Operation *nest = read->getParentOp();
   auto generic = dyn_cast<GenericOp>(nest);
   SmallVector<int64_t> extents(generic ? generic.getExtents()
@@ -193,14 +198,15 @@ void GuardGathersPass::checkRead(ReadOp read, ArrayRef<CheckedAxis> axes,
         }
         return CastOp::create(inner, loc, inner.getI32Type(), outside);
       });
-  for (const EntryFlag &other : flags)
-    if (isSameFlag(flag, other.flag)) {
+  for (const BlockFlag &other : flags)
+    if (other.block == nest->getBlock() &&
+        isSameFlag(flag, other.flag.getDefiningOp<GenericOp>())) {
       flag.erase();
       ++numShared;
       return;
     }
-  flags.push_back(describe(read, axes));
-  flags.back().flag = flag;
+  flags.push_back({describe(read, axes), nest->getBlock()});
+  flags.back().flag = flag.getResult();
   ++numFlags;
 }
 
@@ -220,16 +226,15 @@ static void takeChecks(func::FuncOp entry, SmallVectorImpl<EntryFlag> &flags) {
       continue;
     checks.set(i);
     Value holds = terminator->getOperand(i);
-    EntryFlag &flag = flags.emplace_back();
-    flag.flag = GenericOp::create(
+    auto flag = GenericOp::create(
         builder, entry.getLoc(), type, {}, std::nullopt,
         [&](OpBuilder &inner, Location loc, ValueRange) -> Value {
           Value value = ReadOp::create(inner, loc, holds, ValueRange());
           Value failed = NotOp::create(inner, loc, value.getType(), value);
           return CastOp::create(inner, loc, inner.getI32Type(), failed);
         });
-    flag.text = check.getAs<StringAttr>("text").str();
-    flag.source = check.getAs<StringAttr>("source").str();
+    flags.push_back({flag.getResult(), check.getAs<StringAttr>("text").str(),
+                     check.getAs<StringAttr>("source").str()});
   }
   if (checks.none())
     return;
@@ -237,8 +242,39 @@ static void takeChecks(func::FuncOp entry, SmallVectorImpl<EntryFlag> &flags) {
   (void)entry.eraseResults(checks);
 }
 
+/// Brings `flags`, values of the body of `fold`, out of it: the fold carries
+/// the largest of each over the iterations. They become results of the fold.
+static void liftFlags(FoldOp fold, MutableArrayRef<Value> flags) {
+  OpBuilder builder(fold);
+  Location loc = fold.getLoc();
+  unsigned numCarried = fold.getNumCarried();
+  SmallVector<Value> inits(fold.getInits());
+  inits.append(flags.size(), ConstantOp::createSplat(
+                                 builder, loc, flags.front().getType(), 0));
+  auto wider = FoldOp::create(builder, loc, fold.getTrips(), fold.getReverse(),
+                              inits, fold.getSlices(), fold.getInvariants(),
+                              TypeRange(fold.getCollected().getTypes()));
+  wider.getBody().takeBody(fold.getBody());
+  Block *block = wider.getBlock();
+  Operation *yield = block->getTerminator();
+  builder.setInsertionPoint(yield);
+  SmallVector<Value> worst;
+  for (auto [i, flag] : llvm::enumerate(flags)) {
+    Value before =
+        block->insertArgument(1 + numCarried + i, flag.getType(), loc);
+    worst.push_back(MaxOp::create(builder, loc, flag.getType(), before, flag));
+  }
+  yield->insertOperands(numCarried, worst);
+  for (auto [i, result] : llvm::enumerate(fold->getResults()))
+    result.replaceAllUsesWith(
+        wider.getResult(i < numCarried ? i : i + flags.size()));
+  fold.erase();
+  for (auto [i, flag] : llvm::enumerate(flags))
+    flag = wider.getResult(numCarried + i);
+}
+
 void GuardGathersPass::guardEntry(func::FuncOp entry) {
-  SmallVector<EntryFlag> flags;
+  SmallVector<BlockFlag> found;
   SmallVector<ReadOp> reads;
   entry.walk([&](ReadOp read) {
     if (gathers && isa<GenericOp, ScatterOp>(read->getParentOp()))
@@ -248,8 +284,27 @@ void GuardGathersPass::guardEntry(func::FuncOp entry) {
     SmallVector<CheckedAxis> axes = getCheckedAxes(read);
     if (axes.empty())
       continue;
-    checkRead(read, axes, flags);
+    checkRead(read, axes, found);
   }
+  SmallVector<FoldOp> folds; // the innermost first
+  entry.walk([&](FoldOp fold) { folds.push_back(fold); });
+  for (FoldOp fold : folds) {
+    Block *inside = fold.getBlock(), *outside = fold->getBlock();
+    SmallVector<Value> lifted;
+    for (const BlockFlag &flag : found)
+      if (flag.block == inside)
+        lifted.push_back(flag.flag);
+    if (lifted.empty())
+      continue;
+    liftFlags(fold, lifted);
+    size_t next = 0;
+    for (BlockFlag &flag : found)
+      if (flag.block == inside) {
+        flag.flag = lifted[next++];
+        flag.block = outside;
+      }
+  }
+  SmallVector<EntryFlag> flags(found.begin(), found.end());
   takeChecks(entry, flags);
   if (numerics)
     checkNumerics(entry, flags);

@@ -138,13 +138,20 @@ json base() {
                      operand("result", 0, 0, 64), operand("result", 0, 256, 4)},
                     {8})});
   guarded["flags"] = flags;
+  // Copied in ten parts.
+  json toPart = operand("result", 0, 0, 800),
+       fromPart = operand("arena", 0, 0, 800);
+  toPart.push_back(json::array({800}));
+  fromPart.push_back(json::array({800}));
+  json copyPart = {
+      {"op", "copy"}, {"to", toPart}, {"from", fromPart}, {"bytes", 800}};
   json fill = entry("fill", "function", json::array(),
                     {port("out", "i64", {1000}, 0, false)}, 0, 8000, 8000, 64,
                     {launch(7, 1000, {operand("arena", 0, 0, 8000)}),
-                     json{{"op", "copy"},
-                          {"to", operand("result", 0, 0, 8000)},
-                          {"from", operand("arena", 0, 0, 8000)},
-                          {"bytes", 8000}}});
+                     json{{"op", "loop"},
+                          {"trips", 10},
+                          {"reverse", true},
+                          {"commands", json::array({copyPart})}}});
 
   return {
       {"format", {{"major", 1}, {"minor", 0}}},

@@ -35,8 +35,8 @@ bool carriesGradient(mlir::Type type);
 /// `DifferentiableOpInterface::buildAdjoints`. Fails with an error at the
 /// operation where it has no rule.
 llvm::LogicalResult
-applyRule(mlir::OpBuilder &builder, mlir::Operation *op, mlir::Value adjoint,
-          llvm::ArrayRef<bool> needed,
+applyRule(mlir::OpBuilder &builder, mlir::Operation *op,
+          llvm::ArrayRef<mlir::Value> adjoints, llvm::ArrayRef<bool> needed,
           llvm::SmallVectorImpl<mlir::Value> &inputAdjoints);
 
 /// Replaces calls by the bodies of the called functions, everywhere in the

@@ -127,6 +127,8 @@ enum class Op : uint8_t {
   Generic,   // `body`
   Call,      // `callee`
   Gradient,  // operand 0 by the others
+  Fold,      // `fold`; operands: initial values, then captured ones
+  FoldArgument, // `number` of the fold: the iteration, then carried values
   // In bodies.
   LoopIndex,     // `number` of the body
   IndexConstant, // `number`
@@ -156,6 +158,7 @@ enum class ReadMode : uint8_t { Proven, Guarded, Clamped };
 
 struct Node;
 struct Function;
+struct FoldBody;
 
 /// A result of a node.
 struct Value {
@@ -198,9 +201,28 @@ struct Node {
   const Scalar *value = nullptr; // Constant; the guard of a Read
   llvm::ArrayRef<const Scalar *> elements;
   Body *body = nullptr;
+  FoldBody *fold = nullptr; // also of a FoldArgument
+  /// How many folds the node stands in.
+  unsigned foldDepth = 0;
   Function *callee = nullptr;
   /// The name that a `let` gave it, for IR locations.
   llvm::StringRef name;
+};
+
+/// The body of a Fold: nodes that run once for each iteration. They use nodes
+/// before them in the body, FoldArguments, and what stands before the fold.
+struct FoldBody {
+  int64_t trips = 0;
+  /// A `checkpoint`: one iteration that carries nothing.
+  bool isCheckpoint = false;
+  std::vector<Node *> nodes;
+  /// The iteration (an i32 from 0), then the carried values.
+  std::vector<Node *> arguments;
+  /// The next carried values, then the collected ones.
+  std::vector<Value> results;
+  /// Values from outside that the body uses: the operands of the Fold behind
+  /// its initial values.
+  std::vector<Value> captures;
 };
 
 inline const Type &Value::type() const { return node->types[result]; }
@@ -280,6 +302,7 @@ struct Program {
   /// Scalars of node values; APFloat is not trivially destructible.
   std::deque<Scalar> scalars;
   std::deque<Body> bodies;
+  std::deque<FoldBody> folds;
 };
 
 } // namespace typed

@@ -10,10 +10,16 @@
 
 #include "tdsl/Dialect/TDS/TDSOps.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace tdsl {
+
+/// The blocks of a function that hold operations on whole tensors: the bodies
+/// of its folds, the innermost first, and its own.
+llvm::SmallVector<mlir::Block *> getGraphBlocks(mlir::func::FuncOp function);
 
 /// Whether `op` is a generic without a reduction.
 bool isElementGeneric(mlir::Operation *op);

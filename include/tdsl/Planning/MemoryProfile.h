@@ -12,8 +12,8 @@
 namespace tdsl {
 
 /// A tensor in the arena, from the command that writes it to the last one that
-/// reads it. Commands are the launches, copies and fills of an entry, counted
-/// from 0.
+/// reads it. Commands are the launches, copies, fills and loops of an entry,
+/// counted from 0. All that is used in a loop is used during that one command.
 struct ArenaTensor {
   plan::BufferAttr buffer;
   int64_t first = 0, last = 0;

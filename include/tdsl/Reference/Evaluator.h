@@ -56,6 +56,8 @@ private:
   llvm::Error runBlock(mlir::Block &block, Scope &scope, unsigned depth,
                        std::vector<Value> &results);
   llvm::Error runOperation(mlir::Operation &op, Scope &scope, unsigned depth);
+  llvm::Error runFold(tds::FoldOp fold, Scope &scope, unsigned depth);
+  llvm::Error checkSize(mlir::Operation &op, mlir::Type type) const;
 
   mlir::ModuleOp module;
   EvaluatorOptions options;

@@ -83,13 +83,14 @@ struct Edge {
 
 /// One launch of the manifest.
 struct Launch {
-  /// Its number among the commands of the entry.
+  /// Its number among the commands of the entry; that of the loop it is in.
   unsigned command = 0;
   /// Number of its kernel in TargetReport::kernels.
   unsigned kernel = 0;
   /// Where the program says what it computes; the first is the main one.
   std::vector<Place> places;
-  /// Bytes that it reads and writes, and those of them that no plan could save.
+  /// Bytes that it reads and writes, and those of them that no plan could save;
+  /// in a loop, of all iterations.
   int64_t bytes = 0, leastBytes = 0;
   /// Operations on floats.
   int64_t flops = 0;

@@ -76,6 +76,13 @@ private:
     if (!seen.insert(value).second)
       return;
     if (auto argument = dyn_cast<BlockArgument>(value)) {
+      unsigned number = argument.getArgNumber();
+      auto fold = dyn_cast<FoldOp>(argument.getOwner()->getParentOp());
+      if (fold && number > 0) {
+        trace(fold->getOperand(number - 1), extent);
+        if (number <= fold.getNumCarried())
+          trace(fold.getYielded()[number - 1], extent);
+      }
       if (argument.getOwner() != &function.getBody().front())
         return;
       int64_t &bound = bounds[argument.getArgNumber()];
@@ -83,6 +90,12 @@ private:
       return;
     }
     Operation *op = value.getDefiningOp();
+    if (auto fold = dyn_cast<FoldOp>(op)) {
+      unsigned number = cast<OpResult>(value).getResultNumber();
+      if (number < fold.getNumCarried())
+        trace(fold.getInits()[number], extent);
+      return trace(fold.getYielded()[number], extent);
+    }
     if (auto generic = dyn_cast<GenericOp>(op))
       return trace(generic.getYielded(), extent);
     if (auto read = dyn_cast<ReadOp>(op))

@@ -153,22 +153,13 @@ static bool checkBodyOperation(ModuleOp module, Operation *op, raw_ostream &os,
   return false;
 }
 
-/// Checks an operation at the values that its inputs had.
-static bool checkOperation(ModuleOp module, Operation *op,
-                           std::vector<Tensor> inputs, raw_ostream &os,
-                           const GradientCheckOptions &options) {
-  unsigned wrongInside = 0;
-  for (Region &region : op->getRegions())
-    region.walk([&](Operation *inner) {
-      wrongInside += checkBodyOperation(module, inner, os, options);
-    });
-  if (wrongInside)
-    return true;
-  SmallVector<Value> values = getDifferentiationInputs(op);
-  SmallVector<Type> types;
-  for (Value value : values)
-    types.push_back(value.getType());
-  auto resultType = cast<RankedTensorType>(op->getResult(0).getType());
+/// Checks one result of an operation.
+static bool checkResult(ModuleOp module, OpResult checked,
+                        ArrayRef<Value> values, ArrayRef<Type> types,
+                        const std::vector<Tensor> &inputs, raw_ostream &os,
+                        const GradientCheckOptions &options) {
+  Operation *op = checked.getOwner();
+  auto resultType = cast<RankedTensorType>(checked.getType());
   OwningOpRef<ModuleOp> copy(module.clone());
   addProbe(*copy, op->getLoc(), types, resultType,
            [&](OpBuilder &builder, ValueRange arguments) -> Value {
@@ -178,13 +169,36 @@ static bool checkOperation(ModuleOp module, Operation *op,
                if (Operation *constant = value.getDefiningOp<ConstantOp>())
                  map.map(value, builder.clone(*constant)->getResult(0));
              }
-             return builder.clone(*op, map)->getResult(0);
+             return builder.clone(*op, map)->getResult(
+                 checked.getResultNumber());
            });
   Comparison worst;
-  if (!probeDisagrees(*copy, std::move(inputs), resultType, options, worst))
+  if (!probeDisagrees(*copy, inputs, resultType, options, worst))
     return false;
   writeFault(os, op, worst);
   return true;
+}
+
+/// Checks an operation at the values that its inputs had.
+static bool checkOperation(ModuleOp module, Operation *op,
+                           std::vector<Tensor> inputs, raw_ostream &os,
+                           const GradientCheckOptions &options) {
+  unsigned wrongInside = 0;
+  if (!isa<FoldOp>(op))
+    for (Region &region : op->getRegions())
+      region.walk([&](Operation *inner) {
+        wrongInside += checkBodyOperation(module, inner, os, options);
+      });
+  if (wrongInside)
+    return true;
+  SmallVector<Value> values = getDifferentiationInputs(op);
+  SmallVector<Type> types;
+  for (Value value : values)
+    types.push_back(value.getType());
+  return llvm::any_of(op->getResults(), [&](OpResult result) {
+    return carriesGradient(result.getType()) &&
+           checkResult(module, result, values, types, inputs, os, options);
+  });
 }
 
 unsigned autodiff::localizeFault(ModuleOp module, StringRef name,
@@ -208,9 +222,8 @@ unsigned autodiff::localizeFault(ModuleOp module, StringRef name,
        llvm::zip(*target->getBlock(), *gradient->getBlock())) {
     if (&op == target)
       break;
-    if (op.getNumResults() != 1 || isa<GradientOp, StopGradientOp>(op) ||
-        !isa<RankedTensorType>(op.getResult(0).getType()) ||
-        !carriesGradient(op.getResult(0).getType()))
+    if (isa<GradientOp, StopGradientOp>(op) ||
+        llvm::none_of(op.getResultTypes(), carriesGradient))
       continue;
     SmallVector<Value> inputs = getDifferentiationInputs(&op);
     if (llvm::none_of(inputs,

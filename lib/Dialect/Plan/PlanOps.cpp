@@ -11,6 +11,10 @@
 #include "mlir/IR/DialectImplementation.h"
 
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <functional>
+#include <limits>
 
 using namespace mlir;
 using namespace tdsl;
@@ -21,7 +25,9 @@ using namespace tdsl::plan;
 //===----------------------------------------------------------------------===//
 
 static ParseResult parseBuffer(AsmParser &parser, Space &space, int64_t &index,
-                               int64_t &offset, int64_t &bytes) {
+                               int64_t &offset, int64_t &bytes,
+                               SmallVector<int64_t> &strides,
+                               SmallVector<int64_t> &trips) {
   StringRef keyword;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseKeyword(&keyword))
@@ -30,15 +36,30 @@ static ParseResult parseBuffer(AsmParser &parser, Space &space, int64_t &index,
   if (!parsed)
     return parser.emitError(loc) << "unknown space '" << keyword << "'";
   space = *parsed;
-  return failure(parser.parseLSquare() || parser.parseInteger(index) ||
-                 parser.parseRSquare() || parser.parseInteger(offset) ||
-                 parser.parsePlus() || parser.parseInteger(bytes));
+  if (parser.parseLSquare() || parser.parseInteger(index) ||
+      parser.parseRSquare() || parser.parseInteger(offset) ||
+      parser.parsePlus() || parser.parseInteger(bytes))
+    return failure();
+  if (failed(parser.parseOptionalKeyword("by")))
+    return success();
+  return parser.parseCommaSeparatedList([&]() -> ParseResult {
+    return failure(parser.parseInteger(strides.emplace_back()) ||
+                   parser.parseStar() ||
+                   parser.parseInteger(trips.emplace_back()));
+  });
 }
 
 static void printBuffer(AsmPrinter &printer, Space space, int64_t index,
-                        int64_t offset, int64_t bytes) {
+                        int64_t offset, int64_t bytes,
+                        ArrayRef<int64_t> strides, ArrayRef<int64_t> trips) {
   printer << stringifySpace(space) << "[" << index << "] " << offset << " + "
           << bytes;
+  if (strides.empty())
+    return;
+  printer << " by ";
+  llvm::interleaveComma(llvm::zip(strides, trips), printer, [&](auto pair) {
+    printer << std::get<0>(pair) << " * " << std::get<1>(pair);
+  });
 }
 
 static ParseResult parseBuffers(OpAsmParser &parser, ArrayAttr &buffers) {
@@ -46,12 +67,13 @@ static ParseResult parseBuffers(OpAsmParser &parser, ArrayAttr &buffers) {
   auto parseOne = [&]() -> ParseResult {
     Space space;
     int64_t index, offset, bytes;
+    SmallVector<int64_t> strides, trips;
     if (parser.parseLess() ||
-        parseBuffer(parser, space, index, offset, bytes) ||
+        parseBuffer(parser, space, index, offset, bytes, strides, trips) ||
         parser.parseGreater())
       return failure();
-    parsed.push_back(
-        BufferAttr::get(parser.getContext(), space, index, offset, bytes));
+    parsed.push_back(BufferAttr::get(parser.getContext(), space, index, offset,
+                                     bytes, strides, trips));
     return success();
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, parseOne))
@@ -67,7 +89,8 @@ static void printBuffers(OpAsmPrinter &printer, Operation *,
       buffers.getAsRange<BufferAttr>(), printer, [&](BufferAttr buffer) {
         printer << "<";
         printBuffer(printer, buffer.getSpace(), buffer.getIndex(),
-                    buffer.getOffset(), buffer.getBytes());
+                    buffer.getOffset(), buffer.getBytes(), buffer.getStrides(),
+                    buffer.getTrips());
         printer << ">";
       });
   printer << ")";
@@ -142,7 +165,8 @@ LogicalResult PlanDialect::verifyOperationAttribute(Operation *op,
     }
     return success();
   }
-  if (name != attr::kInPlace && name != attr::kDisjoint)
+  if (name != attr::kInPlace && name != attr::kDisjoint &&
+      name != attr::kCounters)
     return op->emitOpError() << "unknown attribute '" << name << "'";
   auto function = dyn_cast<func::FuncOp>(op);
   if (!function)
@@ -150,6 +174,16 @@ LogicalResult PlanDialect::verifyOperationAttribute(Operation *op,
            << "attribute '" << name << "' belongs on a func.func";
   if (name == attr::kDisjoint)
     return success();
+  if (name == attr::kCounters) {
+    auto counters = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
+    bool isGood =
+        counters && llvm::all_of(counters.asArrayRef(), [&](int64_t i) {
+          return i >= 0 && i < function.getNumArguments();
+        });
+    return isGood ? success()
+                  : op->emitOpError("attribute 'plan.counters' needs numbers "
+                                    "of arguments");
+  }
   auto inPlace = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
   if (!inPlace ||
       inPlace.size() != static_cast<int64_t>(function.getNumResults()))
@@ -168,11 +202,22 @@ LogicalResult PlanDialect::verifyOperationAttribute(Operation *op,
 
 SmallVector<BufferAttr> LaunchOp::getArguments(ArrayRef<int64_t> inPlace) {
   SmallVector<BufferAttr> arguments(getInputs().getAsRange<BufferAttr>());
+  llvm::erase_if(arguments, [](BufferAttr buffer) {
+    return buffer.getSpace() == Space::Counter;
+  });
   for (auto [i, output] :
        llvm::enumerate(getOutputs().getAsRange<BufferAttr>()))
     if (inPlace[i] < 0)
       arguments.push_back(output);
   return arguments;
+}
+
+SmallVector<int64_t> LaunchOp::getCounters() {
+  SmallVector<int64_t> counters;
+  for (BufferAttr buffer : getInputs().getAsRange<BufferAttr>())
+    if (buffer.getSpace() == Space::Counter)
+      counters.push_back(buffer.getIndex());
+  return counters;
 }
 
 LogicalResult LaunchOp::verify() {
@@ -201,6 +246,16 @@ LogicalResult LaunchOp::verify() {
     return failure();
   SmallVector<BufferAttr> inputs(getInputs().getAsRange<BufferAttr>()),
       outputs(getOutputs().getAsRange<BufferAttr>());
+  auto counters = function->getAttrOfType<DenseI64ArrayAttr>(attr::kCounters);
+  for (auto [i, input] : llvm::enumerate(inputs)) {
+    bool isCounter =
+        counters && llvm::is_contained(counters.asArrayRef(), int64_t(i));
+    if (isCounter != (input.getSpace() == Space::Counter))
+      return emitOpError("gives ")
+             << input << " for input " << i << ", which is "
+             << (isCounter ? "the number of an iteration" : "a buffer")
+             << " (launch_c1)";
+  }
   auto inPlaceAttr = function->getAttrOfType<DenseI64ArrayAttr>(attr::kInPlace);
   SmallVector<int64_t> inPlace(outputs.size(), -1);
   if (inPlaceAttr)
@@ -267,17 +322,43 @@ LogicalResult EntryOp::verifyRegions() {
       return index == 0 ? getInputBytes() : -1;
     case Space::Result:
       return index == 0 ? getResultBytes() : -1;
+    case Space::Counter:
+      break;
     }
     return -1;
   };
+  SmallVector<int64_t> trips; // of the loops around a command
   auto check = [&](Operation &op, BufferAttr buffer,
                    bool isWritten) -> LogicalResult {
+    if (buffer.getSpace() == Space::Counter) {
+      if (isWritten || !isa<LaunchOp>(op) || buffer.getIndex() < 0 ||
+          buffer.getIndex() >= static_cast<int64_t>(trips.size()))
+        return op.emitOpError("uses ")
+               << buffer << ", which is no loop around it (entry_c3)";
+      return success();
+    }
+    if (buffer.getStrides().size() != buffer.getTrips().size() ||
+        buffer.getStrides().size() > trips.size())
+      return op.emitOpError("has ")
+             << buffer << ", which moves with more loops than stand around it "
+             << "(entry_c3)";
     int64_t size = buffer.getIndex() < 0
                        ? -1
                        : getSize(buffer.getSpace(), buffer.getIndex());
+    int64_t reach = 0;
+    for (auto [d, stride] : llvm::enumerate(buffer.getStrides())) {
+      int64_t way = 0;
+      if (stride < 0 || (stride > 0 && buffer.getTrips()[d] != trips[d]) ||
+          llvm::MulOverflow(stride, std::max<int64_t>(trips[d] - 1, 0), way) ||
+          llvm::AddOverflow(reach, way, reach))
+        return op.emitOpError("has ")
+               << buffer << ", which does not move with the loops around it "
+               << "(entry_c3)";
+    }
     if (buffer.getOffset() < 0 || buffer.getBytes() < 0 ||
         buffer.getOffset() > size ||
-        buffer.getBytes() > size - buffer.getOffset())
+        buffer.getBytes() > size - buffer.getOffset() ||
+        reach > size - buffer.getOffset() - buffer.getBytes())
       return op.emitOpError("has ")
              << buffer << " outside its space of " << std::max<int64_t>(size, 0)
              << " bytes (entry_c1)";
@@ -287,31 +368,45 @@ LogicalResult EntryOp::verifyRegions() {
              << buffer << ", which is read-only (entry_c2)";
     return success();
   };
-  for (Operation &op : *getBlock()) {
-    LogicalResult result =
-        llvm::TypeSwitch<Operation *, LogicalResult>(&op)
-            .Case([&](LaunchOp launch) -> LogicalResult {
-              for (BufferAttr buffer :
-                   launch.getInputs().getAsRange<BufferAttr>())
-                if (failed(check(op, buffer, false)))
-                  return failure();
-              for (BufferAttr buffer :
-                   launch.getOutputs().getAsRange<BufferAttr>())
-                if (failed(check(op, buffer, true)))
-                  return failure();
-              return success();
-            })
-            .Case([&](CopyOp copy) {
-              return success(succeeded(check(op, copy.getFrom(), false)) &&
-                             succeeded(check(op, copy.getTo(), true)));
-            })
-            .Case([&](FillOp fill) { return check(op, fill.getTo(), true); })
-            .Case<InputOp, ResultOp>([](auto) { return success(); })
-            .Default([](Operation *other) {
-              return other->emitOpError("is no command of a plan.entry");
-            });
-    if (failed(result))
-      return failure();
-  }
-  return success();
+  auto checkAll = [&](Operation &op, ArrayAttr buffers,
+                      bool isWritten) -> LogicalResult {
+    for (BufferAttr buffer : buffers.getAsRange<BufferAttr>())
+      if (failed(check(op, buffer, isWritten)))
+        return failure();
+    return success();
+  };
+  std::function<LogicalResult(Block *)> checkBlock =
+      [&](Block *block) -> LogicalResult {
+    for (Operation &op : *block) {
+      LogicalResult result =
+          llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+              .Case([&](LaunchOp launch) {
+                return success(
+                    succeeded(checkAll(op, launch.getInputs(), false)) &&
+                    succeeded(checkAll(op, launch.getOutputs(), true)));
+              })
+              .Case([&](CopyOp copy) {
+                return success(succeeded(check(op, copy.getFrom(), false)) &&
+                               succeeded(check(op, copy.getTo(), true)));
+              })
+              .Case([&](FillOp fill) { return check(op, fill.getTo(), true); })
+              .Case([&](LoopOp loop) -> LogicalResult {
+                int64_t count = loop.getTrips();
+                if (count < 0 || count > std::numeric_limits<int32_t>::max())
+                  return loop.emitOpError("runs ") << count << " times";
+                trips.push_back(count);
+                LogicalResult inside = checkBlock(loop.getBlock());
+                trips.pop_back();
+                return inside;
+              })
+              .Case<InputOp, ResultOp>([](auto) { return success(); })
+              .Default([](Operation *other) {
+                return other->emitOpError("is no command of a plan.entry");
+              });
+      if (failed(result))
+        return failure();
+    }
+    return success();
+  };
+  return checkBlock(getBlock());
 }

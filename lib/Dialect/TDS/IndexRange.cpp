@@ -109,6 +109,13 @@ static MaybeInterval unite(MaybeInterval a, MaybeInterval b) {
 }
 
 static MaybeInterval rangeOfElements(Value tensor) {
+  if (auto argument = dyn_cast<BlockArgument>(tensor)) {
+    // The number of an iteration.
+    auto fold = dyn_cast<FoldOp>(argument.getOwner()->getParentOp());
+    if (!fold || argument.getArgNumber() != 0 || fold.getTrips() == 0)
+      return std::nullopt;
+    return Interval(0, fold.getTrips() - 1);
+  }
   Operation *op = tensor.getDefiningOp();
   if (auto constant = dyn_cast_or_null<ConstantOp>(op)) {
     auto elements = dyn_cast<DenseIntElementsAttr>(constant.getValue());

@@ -4,6 +4,7 @@
 #include "Emitter.h"
 #include "mlir/IR/Verifier.h"
 #include "tdsl/Dialect/TDS/CheckAttribute.h"
+#include "tdsl/Dialect/TDS/FoldAttributes.h"
 
 using namespace tdsl;
 using llvm::ArrayRef;
@@ -240,6 +241,8 @@ void Emitter::emit(const typed::Node *node) {
     return emitGradient(node);
   case Op::Generic:
     return set(node, emitGeneric(node));
+  case Op::Fold:
+    return emitFold(node);
   case Op::Literal: {
     SmallVector<mlir::Attribute> elements;
     for (const typed::Scalar *element : node->elements)
@@ -317,6 +320,51 @@ void Emitter::emitGradient(const typed::Node *node) {
                                           get(node->operands[0]), wrt);
   values[node].assign(gradient.getResults().begin(),
                       gradient.getResults().end());
+}
+
+void Emitter::emitFold(const typed::Node *node) {
+  const typed::FoldBody &body = *node->fold;
+  mlir::Location loc = getLoc(node->range);
+  size_t numCarried = body.arguments.size() - 1;
+  SmallVector<mlir::Value> inits, captured;
+  for (const typed::Value &operand : node->operands.take_front(numCarried))
+    inits.push_back(get(operand));
+  for (const typed::Value &operand : body.captures)
+    captured.push_back(get(operand));
+  SmallVector<mlir::Type> collected;
+  for (const typed::Type &type : node->types.drop_front(numCarried))
+    collected.push_back(getType(type));
+  auto fold =
+      tds::FoldOp::create(builder, loc, body.trips, /*reverse=*/false, inits,
+                          mlir::ValueRange(), captured, collected);
+  if (body.isCheckpoint)
+    fold->setAttr(attr::kCheckpoint, builder.getUnitAttr());
+  // Inside, the captured values are arguments.
+  SmallVector<mlir::Value> outside;
+  for (auto [value, argument] :
+       llvm::zip(body.captures, fold.getInvariantArguments())) {
+    mlir::Value &slot = values.find(value.node)->second[value.result];
+    outside.push_back(slot);
+    slot = argument;
+  }
+  for (auto [argument, value] :
+       llvm::zip(body.arguments, fold.getBlock()->getArguments())) {
+    value.setLoc(getLoc(argument->range, argument->name));
+    set(argument, value);
+  }
+  {
+    mlir::OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToEnd(fold.getBlock());
+    for (const typed::Node *inner : body.nodes)
+      emit(inner);
+    SmallVector<mlir::Value> results;
+    for (const typed::Value &result : body.results)
+      results.push_back(get(result));
+    tds::YieldOp::create(builder, loc, results);
+  }
+  for (auto [value, old] : llvm::zip(body.captures, outside))
+    values.find(value.node)->second[value.result] = old;
+  values[node].assign(fold->getResults().begin(), fold->getResults().end());
 }
 
 mlir::OwningOpRef<mlir::ModuleOp>

@@ -28,6 +28,7 @@ private:
   mlir::Value emitGeneric(const typed::Node *node);
   void emitCall(const typed::Node *node);
   void emitGradient(const typed::Node *node);
+  void emitFold(const typed::Node *node);
 
   // Bodies (EmitBody.cpp).
   void emitInBody(const typed::Node *node, mlir::ValueRange loops);

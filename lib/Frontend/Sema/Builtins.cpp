@@ -134,10 +134,8 @@ Val Checker::callBuiltin(Builtin builtin, const ast::CallExpr *e,
   case Builtin::Clamped:
     report(Diag::WindowOutOfPlace, e->range) << name;
     return Val();
-  case Builtin::Checkpoint: {
-    report(Diag::NotSupportedYet, e->callee->range) << "`checkpoint`";
-    return Val();
-  }
+  case Builtin::Checkpoint:
+    return callCheckpoint(e, expect);
   case Builtin::Training:
     report(Diag::NotCallable, e->callee->range) << "a truth value";
     return Val();

@@ -46,8 +46,23 @@ struct FnState {
   typed::Function *out = nullptr;
   llvm::MapVector<llvm::StringRef, VarState> vars; // by key, see varKey()
   unsigned siteBase = 0, numSites = 0;
+  /// The innermost fold that is being built, or null.
+  struct FoldState *fold = nullptr;
   unsigned numUpdates = 0;
   llvm::StringSet<> updateNames;
+};
+
+/// A fold that is being built.
+struct FoldState {
+  typed::FoldBody *out = nullptr;
+  const ast::FoldStmt *stmt = nullptr;
+  FoldState *outer = nullptr;
+  unsigned depth = 1;
+  int64_t low = 0;
+  /// Binds the loop variable in index expressions.
+  IndexVar counter;
+  /// What `let y[t] = e` collects, with its name.
+  llvm::SmallVector<std::pair<ast::Ident, Value>, 2> collected;
 };
 
 struct Binding {
@@ -55,6 +70,9 @@ struct Binding {
   Val val;
   int previous;
 };
+
+/// Why writes and draws are not allowed in the body of a fold.
+inline constexpr char foldEffects[] = "a `fold`";
 
 /// The names that a piece of code sees.
 struct Frame {
@@ -76,6 +94,8 @@ struct Frame {
   unsigned loopDepth = 0;
   /// Not null where writes and draws are not allowed, and why.
   const char *noEffects = nullptr;
+  /// Bindings before this one keep their values: they stand outside of a fold.
+  int firstAssignable = 0;
 
   void push() { marks.push_back(bindings.size()); }
   void pop();
@@ -202,6 +222,7 @@ private:
   bool collectElements(const ast::ListExpr *e, std::optional<Elem> elem,
                        unsigned depth, llvm::SmallVectorImpl<Axis> &axes,
                        std::vector<const Scalar *> &elements);
+  Value sliceAtCounter(const ast::IndexItem &item, int64_t size);
   Val combine(ast::BinaryOp op, const ast::BinaryExpr *e, Val lhs, Val rhs);
   Val combineDims(ast::BinaryOp op, const ast::BinaryExpr *e, const Val &lhs,
                   const Val &rhs);
@@ -299,6 +320,7 @@ private:
   Val callRepeat(const ast::CallExpr *e);
   Val callGrad(const ast::CallExpr *e, bool withValue);
   Val callNorm(const ast::CallExpr *e);
+  Val callCheckpoint(const ast::CallExpr *e, Expect expect);
   std::optional<int64_t> elabAxis(const ast::Expr *e, unsigned rank);
   bool takeArgs(const ast::CallExpr *e, llvm::StringRef name,
                 llvm::ArrayRef<llvm::StringRef> params, unsigned required,
@@ -368,6 +390,14 @@ private:
   Val runBlock(const ast::Block *block, Expect expect);
   void runStmt(const ast::Stmt *stmt);
   void runFor(const ast::ForStmt *stmt);
+  void runFold(const ast::FoldStmt *stmt);
+  bool flatten(const Val &val, Range range,
+               llvm::SmallVectorImpl<Value> &values);
+  Val rebuild(const Val &like, llvm::ArrayRef<Value> &values);
+  bool collectsIterations(const ast::IndexDefStmt *def);
+  void runCollect(const ast::IndexDefStmt *def);
+  void findCaptures(typed::FoldBody &body);
+  bool mentionsCounter(const ast::Expr *e);
   void runAssign(const ast::AssignStmt *stmt);
   void runWrite(const ast::WriteStmt *stmt);
   void runLet(const ast::LetStmt *stmt);

@@ -38,6 +38,12 @@ Value Checker::indexNode(const Val &val, Range range) {
     }
     return {val.indexVar->loop, 0};
   }
+  if (val.kind == Val::Tensor) {
+    // The loop variable of a fold, alone or in an expression.
+    Value place = materialise(val, range);
+    return place ? make(Op::ToIndex, Type{Elem::Index, {}}, place, range)
+                 : Value();
+  }
   return val.value;
 }
 
@@ -323,9 +329,30 @@ Val Checker::elabRead(const ast::IndexExpr *e) {
   }
   llvm::SmallVector<Value, 6> indices;
   bool gathers = false;
+  Value inside; // of a padded read by the loop variable of a fold
   for (const ast::IndexItem &item : e->items) {
     Linear linear;
     if (classify(item.value, linear) != IndexForm::Value) {
+      int64_t size = tensor.type().axes[indices.size()].size;
+      if (guardExpr && size > 0 && mentionsCounter(item.value)) {
+        // The place is data to what comes later, but no gather that fails: it
+        // is brought inside, and the value chosen.
+        Value place = materialise(elab(item.value), item.range, Elem::I32);
+        if (!place)
+          return Val();
+        Range range = item.range;
+        Value zero = makeInt(Elem::I32, 0, {}, range),
+              last = makeInt(Elem::I32, size - 1, {}, range);
+        Type truth{Elem::Bool, {}}, number{Elem::I32, {}};
+        for (Value next : {make(Op::Ge, truth, {place, zero}, range),
+                           make(Op::Le, truth, {place, last}, range)})
+          inside = inside ? make(Op::And, truth, {inside, next}, range) : next;
+        Value low = make(Op::Min, number, {place, last}, range);
+        Value near = make(Op::Max, number, {low, zero}, range);
+        indices.push_back(
+            make(Op::ToIndex, Type{Elem::Index, {}}, near, range));
+        continue;
+      }
       Value index = indexNode(elab(item.value), item.range);
       if (!index)
         return Val();
@@ -358,6 +385,9 @@ Val Checker::elabRead(const ast::IndexExpr *e) {
   }
   out.node->readMode = mode;
   out.node->value = guard;
+  if (inside)
+    out = make(Op::Select, Type{elem, {}},
+               {inside, out, makeConstant(*guard, {}, e->range)}, e->range);
   return Val::makeTensor(out, true);
 }
 
@@ -399,6 +429,30 @@ Val Checker::elabSubscript(const ast::IndexExpr *e) {
   return tensor ? elabSlice(e, tensor) : Val();
 }
 
+/// `x[t]` with the loop variable of a fold: proven to lie inside, as in an
+/// index definition.
+Value Checker::sliceAtCounter(const ast::IndexItem &item, int64_t size) {
+  Definition def, *outer = definition;
+  definition = &def;
+  int64_t low = 0, high = 0;
+  bool known = interval(item.value, low, high);
+  bool runs = true;
+  for (FoldState *fold = frame->state->fold; fold; fold = fold->outer)
+    runs &= fold->counter.extent > 0;
+  definition = outer;
+  if (runs && (!known || low < 0 || high >= size)) {
+    auto d = report(Diag::SliceOutside, item.range);
+    if (known)
+      d << "from " + Twine(low) + " to " + Twine(high) << Twine(size);
+    else
+      d << sources.getText(item.range) << Twine(size);
+    d.note("an index definition can read `padded(x, 0)[…]` or "
+           "`clamped(x)[…]`");
+    return {};
+  }
+  return elabValue(item.value, Elem::I32);
+}
+
 /// `x[2:10, :, -1]`: an item without a colon takes the axis away. Only here
 /// negative places count from the end.
 Val Checker::elabSlice(const ast::IndexExpr *e, Value base) {
@@ -409,12 +463,15 @@ Val Checker::elabSlice(const ast::IndexExpr *e, Value base) {
     return Val();
   }
   llvm::SmallVector<int64_t, 4> offsets;
+  /// A scalar of a fold that gives the place.
+  llvm::SmallVector<Value, 4> computed;
   llvm::SmallVector<bool, 4> kept;
   llvm::SmallVector<Axis, 4> axes;
   for (unsigned i = 0; i < type.rank(); ++i) {
     Axis axis = type.axes[i];
     if (i >= e->items.size()) {
       offsets.push_back(0);
+      computed.push_back({});
       kept.push_back(true);
       axes.push_back(axis);
       continue;
@@ -436,11 +493,21 @@ Val Checker::elabSlice(const ast::IndexExpr *e, Value base) {
       }
       return at;
     };
+    if (!item.isSlice && mentionsCounter(item.value)) {
+      Value at = sliceAtCounter(item, axis.size);
+      if (!at)
+        return Val();
+      offsets.push_back(0);
+      computed.push_back(at);
+      kept.push_back(false);
+      continue;
+    }
     if (!item.isSlice) {
       std::optional<int64_t> at = place(item.value, 0, axis.size - 1);
       if (!at)
         return Val();
       offsets.push_back(*at);
+      computed.push_back({});
       kept.push_back(false);
       continue;
     }
@@ -453,6 +520,7 @@ Val Checker::elabSlice(const ast::IndexExpr *e, Value base) {
       return Val();
     }
     offsets.push_back(*low);
+    computed.push_back({});
     kept.push_back(true);
     bool whole = *low == 0 && *high == axis.size;
     axes.push_back({*high - *low, whole && axis.stretches});
@@ -463,6 +531,12 @@ Val Checker::elabSlice(const ast::IndexExpr *e, Value base) {
                  llvm::SmallVector<Value, 4> at;
                  unsigned next = 0;
                  for (unsigned i = 0; i < offsets.size(); ++i) {
+                   if (computed[i]) {
+                     Value number = readAt(computed[i], {}, e->range);
+                     at.push_back(make(Op::ToIndex, Type{Elem::Index, {}},
+                                       number, e->range));
+                     continue;
+                   }
                    if (!kept[i]) {
                      at.push_back(indexConstant(offsets[i], e->range).value);
                      continue;

@@ -115,6 +115,16 @@ bool Checker::mentionsIndex(const ast::Expr *e) {
   });
 }
 
+/// Whether `e` uses the loop variable of a fold.
+bool Checker::mentionsCounter(const ast::Expr *e) {
+  if (!frame->state || !frame->state->fold)
+    return false;
+  return anyName(e, [&](const ast::NameExpr *name) {
+    Val *val = frame->find(name->name);
+    return val && val->foldVar;
+  });
+}
+
 /// The indices of the definition that `e` uses, in the order of binding.
 void Checker::collectIndices(const ast::Expr *e,
                              llvm::SmallVectorImpl<IndexVar *> &out) {
@@ -139,7 +149,7 @@ void Checker::collectIndices(const ast::Expr *e,
 /// How an index expression depends on the indices. Linear ones give their
 /// coefficients.
 Checker::IndexForm Checker::classify(const ast::Expr *e, Linear &out) {
-  if (!mentionsIndex(e)) {
+  if (!mentionsIndex(e) && !mentionsCounter(e)) {
     // A size, or a scalar that was computed: a gather. Built once, outside.
     if (isa<ast::IndexExpr, ast::ReduceExpr>(e))
       return IndexForm::Value;
@@ -159,6 +169,11 @@ Checker::IndexForm Checker::classify(const ast::Expr *e, Linear &out) {
   switch (e->kind) {
   case ast::ExprKind::Name: {
     Val *val = frame->find(cast<ast::NameExpr>(e)->name);
+    if (val && val->foldVar) {
+      out.terms.push_back({val->foldVar, 1});
+      out.constant = val->number;
+      return IndexForm::Linear;
+    }
     // A name for an index expression is read like a value.
     if (!val || val->kind != Val::Index || !val->indexVar)
       return IndexForm::Value;
@@ -682,6 +697,9 @@ void Checker::solveRanges(Definition &def) {
 void Checker::checkReads(Definition &def) {
   bool empty = llvm::any_of(
       def.order, [](const IndexVar *var) { return var->extent == 0; });
+  for (FoldState *fold = frame->state ? frame->state->fold : nullptr; fold;
+       fold = fold->outer)
+    empty |= fold->counter.extent == 0;
   if (empty)
     return;
   for (const ReadSite &site : def.reads) {

@@ -69,8 +69,15 @@ Node *Checker::makeNode(Op op, Type type, ArrayRef<Value> operands,
   node->operands = copy(operands);
   if (op == Op::Argument || op == Op::LoopIndex)
     return node;
+  FoldState *fold = frame->state ? frame->state->fold : nullptr;
+  if (fold)
+    node->foldDepth = fold->depth;
+  if (op == Op::FoldArgument)
+    return node;
   if (body)
     body->nodes.push_back(node);
+  else if (fold)
+    fold->out->nodes.push_back(node);
   else if (frame->state)
     frame->state->out->nodes.push_back(node);
   return node;

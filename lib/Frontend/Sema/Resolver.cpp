@@ -509,6 +509,12 @@ void NameWalk::visit(const ast::Stmt *stmt) {
     declare(fold->index);
     visit(fold->body);
     release(at);
+    // `let y[t] = e` collects y, which is there behind the loop.
+    for (const ast::Stmt *inner : fold->body->stmts)
+      if (auto *def = llvm::dyn_cast<ast::IndexDefStmt>(inner))
+        if (!def->binders.empty() &&
+            def->binders.front().name.name == fold->index.name)
+          declare(def->name);
     return;
   }
   case ast::StmtKind::Assert:

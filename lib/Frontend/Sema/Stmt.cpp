@@ -112,6 +112,14 @@ void Checker::runAssign(const ast::AssignStmt *stmt) {
             "in a step a param or state is written with `<-`");
     return;
   }
+  if (frame->top.lookup(stmt->name.name) < frame->firstAssignable) {
+    report(Diag::AssignInFold, stmt->range)
+            .label(old->origin, "declared here")
+            .note("the last expression of the body gives the next value of "
+                  "what the `fold` carries")
+        << stmt->name.name;
+    return;
+  }
   if (frame->loopDepth == 0) {
     report(Diag::AssignOutsideLoop, stmt->range)
             .label(old->origin, "first declared here")
@@ -314,6 +322,8 @@ void Checker::runStmt(const ast::Stmt *stmt) {
     return runLet(cast<ast::LetStmt>(stmt));
   case ast::StmtKind::IndexDef: {
     auto *def = cast<ast::IndexDefStmt>(stmt);
+    if (collectsIterations(def))
+      return runCollect(def);
     Val val = defineByIndex(def->binders, def->value, def->range);
     bindName(def->name, val);
     return;
@@ -336,13 +346,8 @@ void Checker::runStmt(const ast::Stmt *stmt) {
   }
   case ast::StmtKind::For:
     return runFor(cast<ast::ForStmt>(stmt));
-  case ast::StmtKind::Fold: {
-    auto *fold = cast<ast::FoldStmt>(stmt);
-    report(Diag::NotSupportedYet, stmt->range) << "`fold`";
-    for (const ast::Ident &name : fold->names)
-      bindName(name, Val());
-    return;
-  }
+  case ast::StmtKind::Fold:
+    return runFold(cast<ast::FoldStmt>(stmt));
   case ast::StmtKind::Assert:
     return runAssert(cast<ast::AssertStmt>(stmt));
   case ast::StmtKind::Write:

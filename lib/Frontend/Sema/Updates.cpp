@@ -40,6 +40,31 @@ bool Checker::checkLoss(Value loss, Range range) {
   return false;
 }
 
+/// Whether `node`, which the iteration of a fold is given, may depend on `by`.
+/// What is carried may depend on all that stands outside of its fold.
+static bool reachesFrom(Node *node, Node *by) {
+  llvm::SmallPtrSet<Node *, 32> seen;
+  llvm::SmallVector<Node *, 32> work{node};
+  while (!work.empty()) {
+    Node *next = work.pop_back_val();
+    if (!seen.insert(next).second || next->op == Op::StopGradient)
+      continue;
+    if (next == by)
+      return true;
+    if (next->op == Op::FoldArgument && typed::isFloat(next->types[0].elem) &&
+        by->foldDepth < next->foldDepth)
+      return true;
+    for (Value operand : next->operands)
+      if (typed::isFloat(operand.type().elem))
+        work.push_back(operand.node);
+    if (next->body)
+      for (Node *inner : next->body->nodes)
+        if (inner->op == Op::Read && typed::isFloat(inner->types[0].elem))
+          work.push_back(inner->operands[0].node);
+  }
+  return false;
+}
+
 /// Which params the loss reaches along floats. An old value of a param is an
 /// error: the gradient by what the param is now would not be that of the loss.
 bool Checker::checkReached(Value loss, llvm::MutableArrayRef<Val> params,
@@ -69,6 +94,14 @@ bool Checker::checkReached(Value loss, llvm::MutableArrayRef<Val> params,
   }
   llvm::SmallPtrSet<Node *, 32> seen;
   llvm::SmallVector<Node *, 32> work{loss.node};
+  // In a fold the derivative is that of one iteration: it sees what the body
+  // computes, and no way from a param outside to what the body is given.
+  unsigned depth =
+      frame->state && frame->state->fold ? frame->state->fold->depth : 0;
+  llvm::SmallPtrSet<Node *, 4> leaving;
+  auto isOutside = [&](Node *node) {
+    return node->op == Op::FoldArgument || node->foldDepth < depth;
+  };
   while (!work.empty()) {
     Node *node = work.pop_back_val();
     if (!seen.insert(node).second)
@@ -92,6 +125,10 @@ bool Checker::checkReached(Value loss, llvm::MutableArrayRef<Val> params,
     }
     if (node->op == Op::StopGradient)
       continue;
+    if (depth && isOutside(node)) {
+      leaving.insert(node);
+      continue;
+    }
     auto follow = [&](Value operand) {
       // What a call wrote is no part of the derivative.
       if (operand.node->op == Op::Call &&
@@ -107,6 +144,19 @@ bool Checker::checkReached(Value loss, llvm::MutableArrayRef<Val> params,
         if (inner->op == Op::Read && typed::isFloat(inner->types[0].elem))
           follow(inner->operands[0]);
   }
+  for (Node *node : leaving)
+    for (auto &[by, numbers] : byNode)
+      if (by->foldDepth < depth && reachesFrom(node, by)) {
+        report(Diag::GradientLeavesFold, range)
+                .label(node->range, "this may depend on it, and comes from "
+                                    "outside of the iteration")
+                .note("`stop_gradient` makes it a constant of the iteration")
+            << (params[numbers[0]].kind == Val::Variable
+                    ? params[numbers[0]].path
+                : by->name.empty() ? StringRef("a value")
+                                   : by->name);
+        return false;
+      }
   return true;
 }
 
@@ -237,7 +287,7 @@ Val Checker::callGrad(const ast::CallExpr *e, bool withValue) {
   if (!takeArgs(e, withValue ? "value_and_grad" : "grad", {"loss", "over"}, 2,
                 args))
     return Val();
-  if (body || frame->noEffects) {
+  if (body || (frame->noEffects && frame->noEffects != foldEffects)) {
     report(Diag::TensorOpInBody, e->range) << "grad";
     return Val();
   }

@@ -103,6 +103,8 @@ struct Val {
   Value value;
   const Scalar *scalar = nullptr;
   IndexVar *indexVar = nullptr;
+  /// Tensor: the loop variable of a fold, which is `foldVar` + `number`.
+  IndexVar *foldVar = nullptr;
   llvm::ArrayRef<Val> elems;
   llvm::ArrayRef<llvm::StringRef> names;
   llvm::ArrayRef<Axis> axes;

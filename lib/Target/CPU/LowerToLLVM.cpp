@@ -81,6 +81,14 @@ void KernelLowering::createEntry(OutlinedKernel &kernel, Location loc,
                             ArrayRef<LLVM::GEPArg>{int32_t(i)});
     arguments.push_back(LLVM::LoadOp::create(builder, loc, ptr, slot));
   }
+  for (unsigned i = 0; i < kernel.counters.size(); ++i) {
+    Value slot =
+        LLVM::GEPOp::create(builder, loc, ptr, i64, block.getArgument(1),
+                            ArrayRef<LLVM::GEPArg>{int32_t(i)});
+    Value number = LLVM::LoadOp::create(builder, loc, i64, slot);
+    arguments.push_back(
+        LLVM::TruncOp::create(builder, loc, builder.getI32Type(), number));
+  }
   for (unsigned i = 2; i < 5; ++i)
     arguments.push_back(block.getArgument(i));
   callWork(arguments);
@@ -215,7 +223,11 @@ FailureOr<LLVM::LLVMFuncOp> KernelLowering::emit(OutlinedKernel &kernel,
   Location loc = kernel.kernel.getLoc();
   Type ptr = LLVM::LLVMPointerType::get(builder.getContext());
   Type i64 = builder.getI64Type();
+  // Buffers, numbers of iterations, the range of work items, scratch.
+  unsigned numCounters = kernel.counters.size(),
+           behind = kernel.numBuffers + numCounters;
   SmallVector<Type> parameters(kernel.numBuffers, ptr);
+  parameters.append(numCounters, builder.getI32Type());
   parameters.append({i64, i64, ptr});
   LLVM::LLVMFuncOp work =
       createFunction(name, parameters, /*isInternal=*/true, loc);
@@ -223,22 +235,25 @@ FailureOr<LLVM::LLVMFuncOp> KernelLowering::emit(OutlinedKernel &kernel,
     if (kernel.disjoint)
       work.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
                       builder.getUnitAttr());
-  work.setArgAttr(kernel.numBuffers + 2,
-                  LLVM::LLVMDialect::getNoAliasAttrName(),
+  work.setArgAttr(behind + 2, LLVM::LLVMDialect::getNoAliasAttrName(),
                   builder.getUnitAttr());
 
   KernelFrame frame(kernel, target, module, builder, loc);
   Block &block = work.getBody().front();
   for (unsigned i = 0; i < kernel.numBuffers; ++i)
     frame.pointers.push_back(block.getArgument(i));
-  frame.first = block.getArgument(kernel.numBuffers);
-  frame.last = block.getArgument(kernel.numBuffers + 1);
-  frame.scratch = block.getArgument(kernel.numBuffers + 2);
+  frame.first = block.getArgument(behind);
+  frame.last = block.getArgument(behind + 1);
+  frame.scratch = block.getArgument(behind + 2);
   for (auto [argument, buffer] : llvm::zip_equal(
            kernel.kernel.getBlock()->getArguments(), kernel.inputBuffers))
-    frame.body.setBuffer(
-        argument, Buffer::dense(frame.pointers[buffer],
-                                cast<RankedTensorType>(argument.getType())));
+    if (kernel.isCounter(argument.getArgNumber()))
+      frame.body.setRegister(argument,
+                             block.getArgument(kernel.numBuffers + buffer));
+    else
+      frame.body.setBuffer(
+          argument, Buffer::dense(frame.pointers[buffer],
+                                  cast<RankedTensorType>(argument.getType())));
   placeConstants(frame);
 
   StringRef emitter = frame.getString("emitter");

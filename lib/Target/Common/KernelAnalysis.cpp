@@ -27,14 +27,22 @@ FailureOr<OutlinedKernel> OutlinedKernel::get(func::FuncOp function) {
     return function.emitError(
                "returns something other than its kernel's results"),
            failure();
-  for (Value input : result.kernel.getInputs()) {
+  auto counters = function->getAttrOfType<DenseI64ArrayAttr>("plan.counters");
+  if (counters)
+    result.counters.assign(counters.asArrayRef().begin(),
+                           counters.asArrayRef().end());
+  unsigned numCounters = 0;
+  for (auto [i, input] : llvm::enumerate(result.kernel.getInputs())) {
     auto argument = dyn_cast<BlockArgument>(input);
     if (!argument || argument.getOwner() != &block)
       return function.emitError("has a kernel input that is no argument"),
              failure();
-    result.inputBuffers.push_back(argument.getArgNumber());
+    if (argument.getArgNumber() != i)
+      return function.emitError("has its kernel's inputs in another order"),
+             failure();
+    result.inputBuffers.push_back(result.isCounter(i) ? numCounters++
+                                                      : result.numBuffers++);
   }
-  result.numBuffers = function.getNumArguments();
   auto inPlace = function->getAttrOfType<DenseI64ArrayAttr>("plan.in_place");
   unsigned numOutputs = ret.getNumOperands();
   if (inPlace && inPlace.size() != numOutputs)
@@ -47,7 +55,7 @@ FailureOr<OutlinedKernel> OutlinedKernel::get(func::FuncOp function) {
       return function.emitError("has an output in the place of argument ")
                  << shared << ", of " << function.getNumArguments(),
              failure();
-    result.outputBuffers.push_back(shared >= 0 ? unsigned(shared)
+    result.outputBuffers.push_back(shared >= 0 ? result.inputBuffers[shared]
                                                : result.numBuffers++);
   }
   result.disjoint = function->hasAttr("plan.disjoint");

@@ -35,6 +35,7 @@ KernelEmitter::KernelEmitter(const target::OutlinedKernel &outlined,
   builder.setInsertionPointToEnd(target.getBody());
   SmallVector<Type> parameters(outlined.numBuffers,
                                LLVM::LLVMPointerType::get(context));
+  parameters.append(outlined.counters.size(), builder.getI64Type());
   auto type =
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), parameters);
   func::FuncOp source = outlined.function;
@@ -76,10 +77,18 @@ void KernelEmitter::enter(const target::OutlinedKernel &outlined) {
   schedule = kernel->getAttrOfType<DictionaryAttr>("schedule");
   Block *entry = &function.getBody().front();
   for (auto [argument, position] : llvm::zip_equal(
-           kernel.getBlock()->getArguments(), outlined.inputBuffers))
+           kernel.getBlock()->getArguments(), outlined.inputBuffers)) {
+    if (outlined.isCounter(argument.getArgNumber())) {
+      body.setRegister(argument,
+                       LLVM::TruncOp::create(
+                           builder, loc, builder.getI32Type(),
+                           entry->getArgument(outlined.numBuffers + position)));
+      continue;
+    }
     body.setBuffer(argument, target::Buffer::dense(
                                  entry->getArgument(position),
                                  cast<RankedTensorType>(argument.getType())));
+  }
   outputs.clear();
   sharesBuffers = llvm::any_of(outlined.outputBuffers, [&](unsigned buffer) {
     return llvm::is_contained(outlined.inputBuffers, buffer);

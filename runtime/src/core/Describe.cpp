@@ -85,12 +85,10 @@ void describeEntry(const Manifest &manifest, const EntryPlan &entry,
   for (const Port &port : entry.results)
     out += cat("    gives   ", port.name, ": ", typeText(port),
                port.hasDataAxis ? ", rows along the data axis" : "", '\n');
-  size_t launches = 0;
-  for (const Command &command : entry.commands)
-    launches += command.op == Command::Op::Launch;
+  size_t launches = countCommands(entry.commands, true);
   out += cat("    runs    ",
              plural(launches, "kernel launch", "kernel launches"), " and ",
-             plural(entry.commands.size() - launches, "copy or fill",
+             plural(countCommands(entry.commands, false), "copy or fill",
                     "copies and fills"),
              " a call\n    memory  ", bytesInWords(entry.peakBytes),
              " at its peak");

@@ -616,8 +616,8 @@ private:
   }
 
   Operand parseOperand(const JsonCursor &at, const EntryPlan &entry) {
-    if (at.size() != 4)
-      at.bad("has ", at.size(), " parts instead of 4");
+    if (at.size() != 4 && at.size() != 5)
+      at.bad("has ", at.size(), " parts instead of 4 or 5");
     const std::string &space = at.at(0).string();
     Operand operand;
     uint64_t spaceBytes = 0;
@@ -653,7 +653,48 @@ private:
       at.bad("reaches from byte ", operand.offset, " over ", operand.bytes,
              " bytes, past the end of the ", space, " of ", spaceBytes,
              " bytes");
+    if (at.size() == 5)
+      parseStrides(at.at(4), operand, spaceBytes, space);
     return operand;
+  }
+
+  /// In the last iteration of all loops the range still lies in its space.
+  void parseStrides(const JsonCursor &at, Operand &operand, uint64_t spaceBytes,
+                    const std::string &space) {
+    if (at.size() > loops.size())
+      at.bad("has ", at.size(), " strides, but the command stands in ",
+             loops.size(), " loops");
+    uint64_t room = spaceBytes - operand.offset - operand.bytes;
+    for (size_t d = 0; d < at.size(); ++d) {
+      uint64_t stride = at.at(d).integer(spaceLimit);
+      uint64_t steps = loops[d] ? loops[d] - 1 : 0;
+      if (stride && steps > room / stride)
+        at.at(d).bad("moves the range past the end of the ", space, " of ",
+                     spaceBytes, " bytes");
+      room -= stride * steps;
+      operand.strides.push_back(stride);
+    }
+  }
+
+  /// Past the last byte of the range in any iteration.
+  uint64_t spanEnd(const Operand &operand, uint64_t bytes) const {
+    uint64_t end = operand.offset + bytes;
+    for (size_t d = 0; d < operand.strides.size(); ++d)
+      end += operand.strides[d] * (loops[d] ? loops[d] - 1 : 0);
+    return end;
+  }
+
+  /// Whether a copy may read what it has written in part.
+  bool overlapInPart(const Operand &to, const Operand &from,
+                     uint64_t bytes) const {
+    if (to.space != from.space || to.index != from.index || bytes == 0)
+      return false;
+    if (to.strides == from.strides)
+      return to.offset != from.offset &&
+             std::max(to.offset, from.offset) -
+                     std::min(to.offset, from.offset) <
+                 bytes;
+    return to.offset < spanEnd(from, bytes) && from.offset < spanEnd(to, bytes);
   }
 
   /// An operand that a copy or a fill of `bytes` bytes writes.
@@ -681,21 +722,47 @@ private:
       if (command.bytes > from.bytes)
         at.get("from").bad("has ", from.bytes, " bytes, but ", command.bytes,
                            " are read");
-      if (to.space == from.space && to.index == from.index &&
-          to.offset != from.offset &&
-          std::max(to.offset, from.offset) - std::min(to.offset, from.offset) <
-              command.bytes)
+      if (overlapInPart(to, from, command.bytes))
         at.bad("copies between ranges that overlap in part");
     } else if (op == "fill") {
       command.op = Command::Op::Fill;
       command.bytes = at.get("bytes").integer(spaceLimit);
       command.byte = static_cast<uint8_t>(at.get("byte").integer(255));
       command.to = parseTarget(at.get("to"), entry, command.bytes);
+    } else if (op == "loop") {
+      parseLoop(at, entry, command);
     } else {
       at.get("op").bad("is '", printable(op),
-                       "', which is not launch, copy or fill");
+                       "', which is not launch, copy, fill or loop");
     }
     return command;
+  }
+
+  void parseLoop(const JsonCursor &at, const EntryPlan &entry,
+                 Command &command) {
+    command.op = Command::Op::Loop;
+    if (loops.size() == maxLoopDepth)
+      at.bad("is nested deeper than ", maxLoopDepth, " loops");
+    command.trips = at.get("trips").integer(INT32_MAX);
+    // A call must end.
+    constexpr uint64_t mostIterations = uint64_t(1) << 40;
+    uint64_t iterations = command.trips;
+    for (uint64_t trips : loops)
+      if (trips && iterations > mostIterations / trips)
+        at.get("trips").bad("makes more than 2^40 iterations");
+      else
+        iterations *= trips;
+    if (at.has("reverse")) {
+      if (!at.get("reverse").raw().is_boolean())
+        at.get("reverse").bad("is not true or false");
+      command.reverse = at.get("reverse").raw().get<bool>();
+    }
+    loops.push_back(command.trips);
+    JsonCursor commands = at.get("commands");
+    command.body.reserve(commands.size());
+    for (size_t i = 0; i < commands.size(); ++i)
+      command.body.push_back(parseCommand(commands.at(i), entry));
+    loops.pop_back();
   }
 
   void parseLaunch(const JsonCursor &at, const EntryPlan &entry,
@@ -730,9 +797,15 @@ private:
       bool seen = false;
       for (const Operand &other : command.args)
         seen |= other.space == operand.space && other.index == operand.index &&
-                other.offset == operand.offset;
+                other.offset == operand.offset &&
+                other.strides == operand.strides;
       if (!seen)
         command.operandBytes += operand.bytes;
+      for (size_t d = 0; d < operand.strides.size(); ++d)
+        if (operand.strides[d] % argumentAlignment != 0)
+          args.at(i).at(4).at(d).bad("is ", operand.strides[d],
+                                     ", which is not a multiple of ",
+                                     argumentAlignment);
       command.args.push_back(operand);
     }
     if (at.has("flops"))
@@ -741,14 +814,26 @@ private:
     if (sizes.size() != kernel.sizes)
       sizes.bad("has ", sizes.size(), " numbers, but kernel '", kernel.symbol,
                 "' takes ", kernel.sizes);
-    for (size_t i = 0; i < sizes.size(); ++i)
-      command.sizes.push_back(static_cast<int64_t>(sizes.at(i).integer()));
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      SizeArgument size;
+      if (sizes.at(i).raw().is_object()) {
+        JsonCursor loop = sizes.at(i).get("loop");
+        if (loops.empty())
+          loop.bad("names a loop, but the command stands in none");
+        size.loop = static_cast<int32_t>(loop.integer(loops.size() - 1));
+      } else {
+        size.number = static_cast<int64_t>(sizes.at(i).integer());
+      }
+      command.sizes.push_back(size);
+    }
   }
 
   const std::string &where;
   JsonCursor root;
   Manifest manifest;
   uint64_t totalBytes = 0;
+  /// Iterations of the loops around the command that is read.
+  std::vector<uint64_t> loops;
 };
 
 } // namespace
@@ -757,6 +842,25 @@ void fillDefault(const Port &port, void *to) {
   size_t size = sizeOf(port.type);
   for (uint64_t at = 0; at < port.bytes; at += size)
     std::memcpy(static_cast<char *>(to) + at, port.defaultBytes.data(), size);
+}
+
+size_t countCommands(const std::vector<Command> &commands, bool launches) {
+  size_t count = 0;
+  for (const Command &command : commands)
+    count += command.op == Command::Op::Loop
+                 ? countCommands(command.body, launches)
+                 : (command.op == Command::Op::Launch) == launches;
+  return count;
+}
+
+uint64_t countRuns(const std::vector<Command> &commands) {
+  uint64_t count = 0;
+  for (const Command &command : commands)
+    count += command.op == Command::Op::Loop
+                 ? command.trips * countRuns(command.body)
+                 : (command.op == Command::Op::Launch ? command.work
+                                                      : command.bytes) != 0;
+  return count;
 }
 
 Manifest parseManifest(std::string_view json, const std::string &where) {

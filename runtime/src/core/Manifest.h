@@ -62,22 +62,75 @@ struct Operand {
   uint32_t index = 0;
   uint64_t offset = 0;
   uint64_t bytes = 0;
+  /// By the depth of a loop around the command: how far the range moves from
+  /// one iteration to the next. Shorter than the depth where it does not.
+  std::vector<uint64_t> strides;
+};
+
+/// A size argument of a kernel: a number, or the iteration of a loop.
+struct SizeArgument {
+  int64_t number = 0;
+  int32_t loop = -1; ///< depth of the loop; -1: the number
 };
 
 struct Command {
-  enum class Op : uint8_t { Launch, Copy, Fill };
+  enum class Op : uint8_t { Launch, Copy, Fill, Loop };
   Op op = Op::Launch;
   uint32_t kernel = 0;
   std::array<uint32_t, 3> grid{};
   uint64_t work = 0;
   std::vector<Operand> args;
-  std::vector<int64_t> sizes;
+  std::vector<SizeArgument> sizes;
   uint64_t flops = 0;        ///< operations of the whole launch; 0: not known
   uint64_t operandBytes = 0; ///< of all args, each range counted once
   Operand to, from;
   uint64_t bytes = 0;
   uint8_t byte = 0;
+  /// Loop: iterations 0, 1, … trips - 1, or from the last one down.
+  uint64_t trips = 0;
+  bool reverse = false;
+  std::vector<Command> body;
 };
+
+/// Deepest nesting of loops in an entry.
+constexpr size_t maxLoopDepth = 8;
+
+/// Where the loops around a command are.
+struct Iterations {
+  std::array<uint64_t, maxLoopDepth> at{};
+  size_t depth = 0;
+
+  /// How far an operand has moved.
+  uint64_t offsetOf(const std::vector<uint64_t> &strides) const {
+    uint64_t offset = 0;
+    for (size_t d = 0; d < strides.size(); ++d)
+      offset += strides[d] * at[d];
+    return offset;
+  }
+  int64_t valueOf(const SizeArgument &size) const {
+    return size.loop < 0
+               ? size.number
+               : static_cast<int64_t>(at[static_cast<size_t>(size.loop)]);
+  }
+
+  /// Calls `body` for each iteration of a loop inside these.
+  template <typename Body>
+  void forEach(uint64_t trips, bool reverse, const Body &body) {
+    size_t d = depth++;
+    for (uint64_t i = 0; i < trips; ++i) {
+      at[d] = reverse ? trips - 1 - i : i;
+      body();
+    }
+    depth = d;
+  }
+};
+
+/// How many commands of `commands` are, or are not, launches; each once,
+/// however often its loop runs it.
+size_t countCommands(const std::vector<Command> &commands, bool launches);
+
+/// How many launches, copies and fills a call makes, without the empty ones.
+uint64_t countRuns(const std::vector<Command> &commands);
 
 struct Port {
   std::string name;

@@ -125,6 +125,17 @@ struct Step {
   uint64_t bytes; ///< of a copy or fill; of a launch's operands
   uint64_t flops;
   uint8_t byte;
+  /// Inside a loop: where buffers, sizes, `to` and `from` are in the first
+  /// iteration, and how they change; empty elsewhere.
+  std::vector<void *> firstBuffers;
+  std::vector<std::vector<uint64_t>> strides;
+  std::vector<SizeArgument> loopSizes;
+  char *firstTo;
+  const char *firstFrom;
+  std::vector<uint64_t> toStrides, fromStrides;
+  uint64_t trips;
+  bool reverse;
+  std::vector<Step> body;
   /// What one work item has cost, for the choice of threads; 0: not known.
   double secondsPerItem = 0;
 };
@@ -222,7 +233,14 @@ public:
 private:
   void run(uint32_t entry) {
     FloatModeScope modes;
-    for (Step &step : entries[entry]) {
+    Iterations iterations;
+    run(entry, entries[entry], iterations);
+  }
+
+  void run(uint32_t entry, std::vector<Step> &steps, Iterations &iterations) {
+    for (Step &step : steps) {
+      if (iterations.depth)
+        moveTo(step, iterations);
       switch (step.op) {
       case Command::Op::Launch:
         launch(step, entry);
@@ -235,8 +253,28 @@ private:
         if (step.bytes)
           std::memset(step.to, step.byte, step.bytes);
         break;
+      case Command::Op::Loop:
+        iterations.forEach(step.trips, step.reverse,
+                           [&] { run(entry, step.body, iterations); });
+        break;
       }
     }
+  }
+
+  static void moveTo(Step &step, const Iterations &iterations) {
+    auto moved = [&](auto *first, const std::vector<uint64_t> &strides) {
+      return first ? first + iterations.offsetOf(strides) : nullptr;
+    };
+    for (size_t i = 0; i < step.strides.size(); ++i)
+      if (!step.strides[i].empty())
+        step.buffers[i] =
+            moved(static_cast<char *>(step.firstBuffers[i]), step.strides[i]);
+    for (size_t i = 0; i < step.loopSizes.size(); ++i)
+      step.sizes[i] = iterations.valueOf(step.loopSizes[i]);
+    if (!step.toStrides.empty())
+      step.to = moved(step.firstTo, step.toStrides);
+    if (!step.fromStrides.empty())
+      step.from = moved(step.firstFrom, step.fromStrides);
   }
 
   void allocate() {
@@ -284,11 +322,17 @@ private:
   }
 
   void resolve(uint32_t index) {
+    entries.push_back(
+        resolve(index, artifact->manifest.entries[index].commands));
+  }
+
+  std::vector<Step> resolve(uint32_t index,
+                            const std::vector<Command> &commands) {
     auto pointer = [&](const Operand &operand) {
       return pointerTo({operand.space, operand.index, index, operand.offset});
     };
     std::vector<Step> steps;
-    for (const Command &command : artifact->manifest.entries[index].commands) {
+    for (const Command &command : commands) {
       Step step{};
       step.op = command.op;
       if (command.op == Command::Op::Launch) {
@@ -296,22 +340,33 @@ private:
           continue;
         step.kernel = command.kernel;
         step.function = functions[command.kernel];
-        for (const Operand &operand : command.args)
+        for (const Operand &operand : command.args) {
           step.buffers.push_back(pointer(operand));
-        step.sizes = command.sizes;
+          step.strides.push_back(operand.strides);
+        }
+        step.firstBuffers = step.buffers;
+        for (const SizeArgument &size : command.sizes)
+          step.sizes.push_back(size.number);
+        step.loopSizes = command.sizes;
         step.work = static_cast<int64_t>(command.work);
         step.bytes = command.operandBytes;
         step.flops = command.flops;
+      } else if (command.op == Command::Op::Loop) {
+        step.trips = command.trips;
+        step.reverse = command.reverse;
+        step.body = resolve(index, command.body);
       } else {
-        step.to = pointer(command.to);
-        step.from =
+        step.to = step.firstTo = pointer(command.to);
+        step.from = step.firstFrom =
             command.op == Command::Op::Copy ? pointer(command.from) : nullptr;
+        step.toStrides = command.to.strides;
+        step.fromStrides = command.from.strides;
         step.bytes = command.bytes;
         step.byte = command.byte;
       }
       steps.push_back(std::move(step));
     }
-    entries.push_back(std::move(steps));
+    return steps;
   }
 
   void launch(Step &step, uint32_t entry) {

@@ -5,6 +5,15 @@
 
 namespace tdsrt {
 
+void CudaStep::moveTo(const Iterations &iterations) {
+  for (size_t i = 0; i < strides.size(); ++i)
+    buffers[i] = firstBuffers[i] + iterations.offsetOf(strides[i]);
+  for (size_t i = 0; i < loopSizes.size(); ++i)
+    sizes[i] = iterations.valueOf(loopSizes[i]);
+  to = firstTo + iterations.offsetOf(toStrides);
+  from = firstFrom + iterations.offsetOf(fromStrides);
+}
+
 void CudaSink::beginTiming() {
   if (timing)
     timing->begin(stream);
@@ -77,10 +86,15 @@ CUgraphNode CudaSink::copy(const CudaPlace &to, const CudaPlace &from,
 }
 
 void CudaSink::step(CudaStep &step) {
+  if (iterations.depth)
+    step.moveTo(iterations);
   switch (step.op) {
   case Command::Op::Launch:
     return launch(step);
   case Command::Op::Copy:
+    // Inside a loop two places may meet in some iteration.
+    if (step.to == step.from)
+      return;
     copy({nullptr, step.to}, {nullptr, step.from}, step.bytes,
          "copying on the GPU");
     return;
@@ -92,6 +106,12 @@ void CudaSink::step(CudaStep &step) {
         driver.call.memsetD8Async(step.to, step.byte, step.bytes, stream),
         "filling memory on the GPU");
     endTiming("filling memory on the GPU", step.bytes);
+    return;
+  case Command::Op::Loop:
+    iterations.forEach(step.trips, step.reverse, [&] {
+      for (CudaStep &inner : step.body)
+        this->step(inner);
+    });
     return;
   }
 }

@@ -22,9 +22,25 @@ struct CudaStep {
   uint64_t bytes = 0; ///< of a copy or fill; of a launch's operands
   uint64_t flops = 0;
   uint8_t byte = 0;
+  // Inside a loop: where buffers, sizes, `to` and `from` are in the first
+  // iteration, and how they change.
+  std::vector<CUdeviceptr> firstBuffers;
+  std::vector<std::vector<uint64_t>> strides;
+  std::vector<SizeArgument> loopSizes;
+  CUdeviceptr firstTo = 0, firstFrom = 0;
+  std::vector<uint64_t> toStrides, fromStrides;
+  // Of a loop.
+  uint64_t trips = 0;
+  bool reverse = false;
+  std::vector<CudaStep> body;
+
+  /// Moves to an iteration; launches and nodes copy what they are given.
+  void moveTo(const Iterations &iterations);
 };
 
-/// Sends commands either to a stream, timed or not, or into a graph.
+/// Sends commands either to a stream, timed or not, or into a graph. A loop is
+/// sent iteration by iteration, as a kernel's arguments are numbers that the
+/// host gives.
 class CudaSink {
 public:
   CudaSink(const CudaDriver &driver, const CudaCode &code,
@@ -45,6 +61,7 @@ public:
 
 private:
   void launch(CudaStep &step);
+  Iterations iterations; ///< of the loops that are being sent
   void beginTiming();
   void endTiming(const char *what, uint64_t bytes);
   const CudaDriver &driver;

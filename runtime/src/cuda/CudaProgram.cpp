@@ -98,13 +98,13 @@ public:
                   "download");
     };
     // The initialisers run once; a graph pays from the second launch on.
-    bool asGraph = useGraphs && !timing &&
+    bool asGraph = wantsGraph(state) &&
                    entryPlan.kind != EntryPlan::Kind::Init &&
-                   slot.steps.size() + state.fetched.size() > 1;
+                   state.runs + state.fetched.size() > 1;
     if (asGraph) {
       if (!slot.graph)
         slot.graph = build(entry, emit);
-      launch(*slot.graph, slot.steps, entryPlan, queue.stream);
+      launch(*slot.graph, entryPlan, queue.stream);
     } else {
       emit(sink);
     }
@@ -152,11 +152,10 @@ public:
         sink.step(step);
       copies(after, "copying results");
     };
-    if (useGraphs && !timing) {
+    if (wantsGraph(state)) {
       CudaDeviceGraph &found =
           deviceGraph(entry, before, after, given, number, emit);
-      launch(*found.graph, slot.steps, artifact->manifest.entries[entry],
-             stream);
+      launch(*found.graph, artifact->manifest.entries[entry], stream);
     } else {
       CudaSink sink = sinkFor(entry, stream, number);
       emit(sink, nullptr);
@@ -272,6 +271,13 @@ private:
     return sink;
   }
 
+  /// A graph holds every iteration of its loops as nodes of their own, which
+  /// take memory and time to build; very long calls are sent to the stream.
+  bool wantsGraph(const CudaEntry &entry) const {
+    constexpr uint64_t mostNodes = 1 << 16;
+    return useGraphs && !timing && entry.runs <= mostNodes;
+  }
+
   template <typename Emit>
   std::unique_ptr<CudaGraph> build(uint32_t entry, Emit &&emit) {
     auto graph = std::make_unique<CudaGraph>(driver, device->context());
@@ -283,12 +289,18 @@ private:
     return graph;
   }
 
-  void launch(CudaGraph &graph, const std::vector<CudaStep> &steps,
-              const EntryPlan &entry, CUstream stream) {
+  void launch(CudaGraph &graph, const EntryPlan &entry, CUstream stream) {
     graph.launch(stream, cat("launching entry '", entry.name, "'"));
-    for (const CudaStep &step : steps)
-      if (step.op == Command::Op::Launch)
-        ++counts[step.kernel].calls;
+    countCalls(entry.commands, 1);
+  }
+
+  void countCalls(const std::vector<Command> &commands, uint64_t times) {
+    for (const Command &command : commands) {
+      if (command.op == Command::Op::Launch && command.work)
+        counts[command.kernel].calls += times;
+      else if (command.op == Command::Op::Loop)
+        countCalls(command.body, times * command.trips);
+    }
   }
 
   /// A graph for these copies: one that has them, or else one that is pointed

@@ -85,43 +85,65 @@ CUdeviceptr CudaStorage::addressOf(Address at, unsigned slot) const {
 }
 
 void CudaStorage::resolve(uint32_t index) {
-  for (unsigned slot = 0; slot < callSlots; ++slot) {
-    auto address = [&](const Operand &operand) {
-      return addressOf({operand.space, operand.index, index, operand.offset},
-                       slot);
-    };
-    std::vector<CudaStep> &steps = entries[index].slots[slot].steps;
-    for (const Command &command : artifact.manifest.entries[index].commands) {
-      CudaStep step;
-      step.op = command.op;
-      if (command.op == Command::Op::Launch) {
-        if (command.work == 0)
-          continue;
-        step.kernel = command.kernel;
-        step.grid = command.grid;
-        for (const Operand &operand : command.args)
-          step.buffers.push_back(address(operand));
-        step.sizes = command.sizes;
-        step.bytes = command.operandBytes;
-        step.flops = command.flops;
-      } else {
-        step.to = address(command.to);
-        step.from = command.op == Command::Op::Copy ? address(command.from) : 0;
-        step.bytes = command.bytes;
-        step.byte = command.byte;
-        if (!step.bytes || step.to == step.from)
-          continue;
+  const EntryPlan &entry = artifact.manifest.entries[index];
+  entries[index].runs = countRuns(entry.commands);
+  for (unsigned slot = 0; slot < callSlots; ++slot)
+    entries[index].slots[slot].steps = resolve(index, slot, entry.commands);
+}
+
+std::vector<CudaStep>
+CudaStorage::resolve(uint32_t index, unsigned slot,
+                     const std::vector<Command> &commands) const {
+  auto address = [&](const Operand &operand) {
+    return addressOf({operand.space, operand.index, index, operand.offset},
+                     slot);
+  };
+  std::vector<CudaStep> steps;
+  for (const Command &command : commands) {
+    CudaStep step;
+    step.op = command.op;
+    if (command.op == Command::Op::Launch) {
+      if (command.work == 0)
+        continue;
+      step.kernel = command.kernel;
+      step.grid = command.grid;
+      for (const Operand &operand : command.args) {
+        step.buffers.push_back(address(operand));
+        step.strides.push_back(operand.strides);
       }
-      steps.push_back(std::move(step));
+      step.firstBuffers = step.buffers;
+      for (const SizeArgument &size : command.sizes)
+        step.sizes.push_back(size.number);
+      step.loopSizes = command.sizes;
+      step.bytes = command.operandBytes;
+      step.flops = command.flops;
+    } else if (command.op == Command::Op::Loop) {
+      step.trips = command.trips;
+      step.reverse = command.reverse;
+      step.body = resolve(index, slot, command.body);
+      if (step.body.empty())
+        continue;
+    } else {
+      step.to = step.firstTo = address(command.to);
+      if (command.op == Command::Op::Copy)
+        step.from = step.firstFrom = address(command.from);
+      step.toStrides = command.to.strides;
+      step.fromStrides = command.from.strides;
+      step.bytes = command.bytes;
+      step.byte = command.byte;
+      if (!step.bytes)
+        continue;
     }
-    // Only now do buffers and sizes stay where they are.
-    for (CudaStep &step : steps) {
-      for (CUdeviceptr &buffer : step.buffers)
-        step.parameters.push_back(&buffer);
-      for (int64_t &size : step.sizes)
-        step.parameters.push_back(&size);
-    }
+    steps.push_back(std::move(step));
   }
+  // Only now do buffers and sizes stay where they are.
+  for (CudaStep &step : steps) {
+    for (CUdeviceptr &buffer : step.buffers)
+      step.parameters.push_back(&buffer);
+    for (int64_t &size : step.sizes)
+      step.parameters.push_back(&size);
+  }
+  return steps;
 }
 
 CudaSlot &CudaStorage::prepared(uint32_t entry, unsigned index) {

@@ -31,6 +31,7 @@ struct CudaDeviceGraph {
 
 struct CudaEntry {
   CudaBlock result;
+  uint64_t runs = 0; ///< launches, copies and fills of a call
   std::array<CudaSlot, callSlots> slots;
   /// What is copied to the host with each call: flags and small results.
   struct Range {
@@ -66,6 +67,8 @@ private:
   CudaBlock block(uint64_t bytes, const char *what);
   void allocate(const MemoryPlan &plan);
   void resolve(uint32_t entry);
+  std::vector<CudaStep> resolve(uint32_t entry, unsigned slot,
+                                const std::vector<Command> &commands) const;
   const Artifact &artifact;
   const CudaDevice &device;
   const CudaDriver &driver;

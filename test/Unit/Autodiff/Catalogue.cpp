@@ -29,6 +29,7 @@ public:
   void windows();
   void gathers();
   void reductions();
+  void folds();
 
   std::vector<CatalogueEntry> entries;
 };
@@ -406,6 +407,92 @@ void Builder::gathers() {
       {9, 4}, {values});
 }
 
+/// A fold over `x`, 3 iterations of rows of 4, whose body gives %y.
+static std::string foldOver(const std::string &head, const std::string &body,
+                            const std::string &types,
+                            const std::string &arguments) {
+  return "  %y = tds.fold 3 " + head + " : (" + types +
+         ") -> (tensor<4xf32>) {\n  ^bb0(%t: tensor<i32>, " + arguments +
+         "):\n" + body + "  }";
+}
+
+void Builder::folds() {
+  Typed x{"x", "tensor<3x4xf32>"}, h{"h", "tensor<4xf32>"},
+      w{"w", "tensor<4xf32>"}, m{"m", "tensor<4x4xf32>"};
+  const std::string v = "tensor<4xf32>";
+  std::string step =
+      "    %p = tds.mul %a, %b : " + v + "\n    %q = tds.add %p, %xt : " + v +
+      "\n    %r = tds.sin %q : " + v + "\n    tds.yield %r : " + v + "\n";
+  for (const char *direction : {"", "reverse "})
+    add("tds.fold", std::string("slices ") + direction, {x, h, w},
+        foldOver(direction + std::string("carry(%h) slices(%x) invariants(%w)"),
+                 step, v + ", tensor<3x4xf32>, " + v,
+                 "%a: " + v + ", %xt: " + v + ", %b: " + v),
+        {4}, {x, h, w});
+  add("tds.fold", "a contraction, collected", {x, m},
+      "  %h = tds.constant dense<0.5> : " + v +
+          "\n  %last, %y = tds.fold 3 carry(%h) slices(%x) invariants(%m) : (" +
+          v + ", tensor<3x4xf32>, tensor<4x4xf32>) -> (" + v +
+          ", tensor<3x4xf32>) {\n  ^bb0(%t: tensor<i32>, %a: " + v +
+          ", %xt: " + v + ", %b: tensor<4x4xf32>):\n" +
+          "    %p = tds.contract %a[0], %b[0, 1] to [1] : " + v +
+          ", tensor<4x4xf32> to " + v + "\n    %q = tds.add %p, %xt : " + v +
+          "\n    %r = tds.tanh %q : " + v + "\n    %s = tds.mul %r, %a : " + v +
+          "\n    tds.yield %r, %s : " + v + ", " + v + "\n  }",
+      {3, 4}, {x, m});
+  // Reads at the number of the iteration: on the first axis, and one place back
+  // on the second, where there is a guard.
+  add("tds.fold", "reads at the iteration", {x, m, h},
+      foldOver("carry(%h) invariants(%x, %m)",
+               R"(    %e = tds.generic (%i) in (4) : tensor<4xf32> {
+      %n = tds.read %t[] : tensor<i32>
+      %at = tds.cast %n : i32 to index
+      %p = tds.read %xs[%at, %i] : tensor<3x4xf32>
+      %one = tds.constant 1 : i32
+      %less = tds.sub %n, %one : i32
+      %before = tds.cast %less : i32 to index
+      %q = tds.read %ms[%i, %before] guard 0.5 : f32 : tensor<4x4xf32>
+      %o = tds.read %a[%i] : tensor<4xf32>
+      %r = tds.mul %p, %q : f32
+      %s = tds.add %r, %o : f32
+      %u = tds.sin %s : f32
+      tds.yield %u : f32
+    }
+    tds.yield %e : tensor<4xf32>
+)",
+               v + ", tensor<3x4xf32>, tensor<4x4xf32>",
+               "%a: " + v + ", %xs: tensor<3x4xf32>, %ms: tensor<4x4xf32>"),
+      {4}, {x, m, h});
+  // Two carried values that change places, a loop inside, a counter that is
+  // carried, and an invariant that is not read by every iteration alike.
+  add("tds.fold", "nested", {x, h, w},
+      "  %zero = tds.constant dense<0> : tensor<i32>\n" +
+          std::string("  %y, %z, %n = tds.fold 3 carry(%h, %w, %zero) "
+                      "slices(%x) invariants(%w) : (") +
+          v + ", " + v + ", tensor<i32>, tensor<3x4xf32>, " + v + ") -> (" + v +
+          ", " + v + ", tensor<i32>) {\n  ^bb0(%t: tensor<i32>, %a: " + v +
+          ", %b: " + v + ", %k: tensor<i32>, %xt: " + v + ", %c: " + v +
+          "):\n    %in = tds.fold 2 carry(%a) invariants(%xt, %c) : (" + v +
+          ", " + v + ", " + v + ") -> (" + v +
+          ") {\n    ^bb0(%s: tensor<i32>, %d: " + v + ", %xs: " + v +
+          ", %cs: " + v + "):\n      %p = tds.mul %d, %xs : " + v +
+          "\n      %q = tds.add %p, %cs : " + v +
+          "\n      %r = tds.sin %q : " + v + "\n      tds.yield %r : " + v +
+          "\n    }\n    %m = tds.mul %b, %in : " + v +
+          "\n    %j = tds.add %k, %t : tensor<i32>\n    tds.yield %m, %in, %j "
+          ": " +
+          v + ", " + v + ", tensor<i32>\n  }",
+      {4}, {x, h, w});
+  // Nothing is kept of a checkpoint.
+  add("tds.fold", "checkpoint", {h, w},
+      "  %c = tds.fold 1 carry() invariants(%h, %w) {tds.checkpoint} : (" + v +
+          ", " + v + ") -> (tensor<1x4xf32>) {\n  ^bb0(%t: tensor<i32>, %a: " +
+          v + ", %b: " + v + "):\n    %p = tds.mul %a, %b : " + v +
+          "\n    %q = tds.sin %p : " + v + "\n    tds.yield %q : " + v +
+          "\n  }\n  %y = tds.reshape %c : tensor<1x4xf32> to " + v,
+      {4}, {h, w});
+}
+
 const std::vector<CatalogueEntry> &tdsl::test::getCatalogue() {
   static const std::vector<CatalogueEntry> entries = [] {
     Builder builder;
@@ -415,6 +502,7 @@ const std::vector<CatalogueEntry> &tdsl::test::getCatalogue() {
     builder.indexDefinitions();
     builder.windows();
     builder.gathers();
+    builder.folds();
     return std::move(builder.entries);
   }();
   return entries;

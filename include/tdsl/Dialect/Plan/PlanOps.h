@@ -16,6 +16,8 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
 
+#include <algorithm>
+
 #include "tdsl/Dialect/Plan/PlanDialect.h.inc"
 #include "tdsl/Dialect/Plan/PlanEnums.h.inc"
 
@@ -34,6 +36,10 @@ namespace attr {
 inline constexpr llvm::StringLiteral kInPlace = "plan.in_place";
 /// On a kernel function: unit, no two of its buffers overlap in any launch.
 inline constexpr llvm::StringLiteral kDisjoint = "plan.disjoint";
+/// On a kernel function: DenseI64ArrayAttr, the inputs that are the number of a
+/// loop's iteration, which the kernel gets as size arguments and not as
+/// buffers.
+inline constexpr llvm::StringLiteral kCounters = "plan.counters";
 /// On a tds.variable: the number of its slab, and its offset there in bytes.
 inline constexpr llvm::StringLiteral kSlab = "plan.slab";
 inline constexpr llvm::StringLiteral kOffset = "plan.offset";

@@ -38,15 +38,42 @@ def Plan_BufferAttr : AttrDef<Plan_Dialect, "Buffer"> {
   let summary = "a range of bytes in a space";
   let description = [{
     `index` is the number of the slab or constant, and 0 in the other spaces. Prints as `slab[1] 512 + 1024` for the 1024 bytes behind offset 512.
+
+    Inside loops the range may move: `strides[d]` bytes for each iteration of the loop at depth d (0 is the outermost), which has `trips[d]` of them. Prints as
+    `arena[0] 512 + 64 by 64 * 16`. Where trailing strides are 0 they are left out.
+
+    `counter[d] 0 + 4` is no memory but the number of the iteration of the loop at depth d, an i32 that a kernel gets as a size argument.
   }];
-  let parameters = (ins "::tdsl::plan::Space":$space, "int64_t":$index, "int64_t":$offset, "int64_t":$bytes);
-  let assemblyFormat = "`<` custom<Buffer>($space, $index, $offset, $bytes) `>`";
+  let parameters = (ins "::tdsl::plan::Space":$space, "int64_t":$index, "int64_t":$offset, "int64_t":$bytes,
+                        ArrayRefParameter<"int64_t">:$strides, ArrayRefParameter<"int64_t">:$trips);
+  let builders = [
+    AttrBuilder<(ins "::tdsl::plan::Space":$space, "int64_t":$index, "int64_t":$offset, "int64_t":$bytes), [{
+      return $_get($_ctxt, space, index, offset, bytes, ::llvm::ArrayRef<int64_t>(), ::llvm::ArrayRef<int64_t>());
+    }]>
+  ];
+  let assemblyFormat = "`<` custom<Buffer>($space, $index, $offset, $bytes, $strides, $trips) `>`";
   let extraClassDeclaration = [{
+    /// The end of the range in the first iteration of all loops.
     int64_t getEnd() const { return getOffset() + getBytes(); }
-    /// Whether the two ranges have a byte in common.
+    /// The end of all that the range is in any iteration.
+    int64_t getSpanEnd() const {
+      int64_t end = getEnd();
+      for (auto [stride, trips] : ::llvm::zip(getStrides(), getTrips()))
+        end += stride * ::std::max<int64_t>(trips - 1, 0);
+      return end;
+    }
+    /// All that the range is in any iteration.
+    BufferAttr getSpan() const {
+      return get(getContext(), getSpace(), getIndex(), getOffset(), getSpanEnd() - getOffset());
+    }
+    /// Whether the two ranges may have a byte in common in one iteration.
     bool overlaps(BufferAttr other) const {
-      return getSpace() == other.getSpace() && getIndex() == other.getIndex() && getBytes() > 0 &&
-             other.getBytes() > 0 && getOffset() < other.getEnd() && other.getOffset() < getEnd();
+      if (getSpace() != other.getSpace() || getIndex() != other.getIndex() || getBytes() == 0 || other.getBytes() == 0 ||
+          getSpace() == Space::Counter)
+        return false;
+      if (getStrides() == other.getStrides())
+        return getOffset() < other.getEnd() && other.getOffset() < getEnd();
+      return getOffset() < other.getSpanEnd() && other.getOffset() < getSpanEnd();
     }
   }];
 }
@@ -90,6 +117,7 @@ def Plan_EntryOp : Plan_Op<"entry", [Symbol, HasParent<"::mlir::ModuleOp">, NoTe
     Constraints:
     1. (entry_c1) every buffer of a command lies inside its space.
     2. (entry_c2) no command writes an input or a constant.
+    3. (entry_c3) a range moves with the loops that its command stands in, by their trips; a counter is one of these loops', and read by a launch only.
 
     ```mlir
     plan.entry @train "step" arena 4096 input 512 result 256 scratch 0 {
@@ -133,11 +161,11 @@ def Plan_ResultOp : Plan_Op<"result", [HasParent<"EntryOp">]> {
   let assemblyFormat = "$name `:` $type `at` $offset attr-dict";
 }
 
-def Plan_LaunchOp : Plan_Op<"launch", [HasParent<"EntryOp">]> {
+def Plan_LaunchOp : Plan_Op<"launch", [ParentOneOf<["EntryOp", "LoopOp"]>]> {
   let summary = "runs a kernel";
   let description = [{
     `inputs` and `outputs` are those of the kernel, in order; an output that shares an input's buffer (`plan.in_place`) is equal to it. The buffers that the
-    kernel is given are the inputs and then the outputs that share none. `origin` is the number of the kernel in the entry that was planned.
+    kernel is given are the inputs and then the outputs that share none. `origin` is the number of the kernel in the block that was planned, folds counted.
 
     Constraints:
     1. (launch_c1) the kernel is a private function of the module with as many arguments and results, of as many bytes.
@@ -155,10 +183,40 @@ def Plan_LaunchOp : Plan_Op<"launch", [HasParent<"EntryOp">]> {
   let extraClassDeclaration = [{
     /// The buffers in the order of the kernel's arguments: inputs, then outputs that share no input's buffer.
     ::llvm::SmallVector<BufferAttr> getArguments(::mlir::ArrayRef<int64_t> inPlace);
+    /// The depths of the loops whose iteration the kernel gets, in the order of its size arguments.
+    ::llvm::SmallVector<int64_t> getCounters();
   }];
 }
 
-def Plan_CopyOp : Plan_Op<"copy", [HasParent<"EntryOp">]> {
+def Plan_LoopOp : Plan_Op<"loop", [ParentOneOf<["EntryOp", "LoopOp"]>, NoTerminator, SingleBlock]> {
+  let summary = "runs commands again and again";
+  let description = [{
+    Runs its commands `trips` times, for the iterations 0, 1, … `trips` - 1, or with `reverse` from the last one down. In iteration i every range moves by i
+    times its stride for this loop.
+
+    `carried`, `slices`, `invariants` and `collected` say where the values of the `tds.fold` are that became the loop, for the check of the plan: what it carries, at the
+    beginning and the end of each iteration; what it is given; and where each iteration puts what it collects. `origin` is the number of the fold in its block.
+
+    ```mlir
+    plan.loop 16 carried (<arena[0] 0 + 32>) slices (<input[0] 0 + 32 by 32 * 16>) invariants () collected () {
+      plan.launch @tds_k0_loop (<arena[0] 0 + 32>, <input[0] 0 + 32 by 32 * 16>) -> (<arena[0] 0 + 32>)
+    }
+    ```
+  }];
+  let arguments = (ins I64Attr:$trips, UnitAttr:$reverse, Plan_BufferArray:$carried, Plan_BufferArray:$slices,
+                       Plan_BufferArray:$invariants, Plan_BufferArray:$collected, OptionalAttr<I64Attr>:$origin);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $trips (`reverse` $reverse^)? `carried` custom<Buffers>($carried) `slices` custom<Buffers>($slices)
+    `invariants` custom<Buffers>($invariants)
+    `collected` custom<Buffers>($collected) attr-dict-with-keyword $body
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::Block *getBlock() { return &getBody().front(); }
+  }];
+}
+
+def Plan_CopyOp : Plan_Op<"copy", [ParentOneOf<["EntryOp", "LoopOp"]>]> {
   let summary = "copies bytes";
   let description = [{
     Constraint (copy_c1): both buffers have as many bytes, and are equal or disjoint.
@@ -172,7 +230,7 @@ def Plan_CopyOp : Plan_Op<"copy", [HasParent<"EntryOp">]> {
   let hasVerifier = 1;
 }
 
-def Plan_FillOp : Plan_Op<"fill", [HasParent<"EntryOp">]> {
+def Plan_FillOp : Plan_Op<"fill", [ParentOneOf<["EntryOp", "LoopOp"]>]> {
   let summary = "sets every byte to one value";
   let description = [{
     Constraint (fill_c1): the byte is from 0 to 255.

@@ -103,4 +103,71 @@ def TDS_KernelOp : TDS_Op<"kernel", [Pure, IsolatedFromAbove, SingleBlock]> {
   }];
 }
 
+def TDS_FoldOp : TDS_Op<"fold", [Pure, IsolatedFromAbove, SingleBlock, AttrSizedOperandSegments]> {
+  let summary = "a loop at run time with carried values";
+  let description = [{
+    Runs the body `trips` times, for the iteration numbers 0, 1, … `trips` - 1, or with `reverse` from `trips` - 1 down to 0. The block arguments are the
+    iteration number (a rank-0 `i32` tensor), the carried values, a slice of each operand in `slices`, and the operands in `invariants`. Slice t is what the
+    operand holds at t on its axis 0. The body yields the next carried values and then the collected values. The results are
+    the last carried values (the initial ones where `trips` is 0) and, for each collected value, the tensor that holds that of iteration t at t on a new axis 0.
+
+    The body sees nothing but its arguments. Its size does not depend on `trips`: that is the difference to a loop that the front end unrolls.
+
+    Constraints:
+    1. (fold_c1) the block arguments are a `tensor<i32>` and then those that the operands ask for; axis 0 of a slice's operand is `trips`.
+    2. (fold_c2) the yielded values have the types of the carried values and then those of the collected results without their axis 0, which is `trips`.
+    3. (fold_c3) `trips` is at least 0 and below 2^31.
+
+    ```mlir
+    %h, %all = tds.fold 16 carry(%h0) slices(%x) invariants(%w)
+        : (tensor<8xf32>, tensor<16x8xf32>, tensor<8xf32>) -> (tensor<8xf32>, tensor<16x8xf32>) {
+    ^bb0(%t: tensor<i32>, %a: tensor<8xf32>, %xt: tensor<8xf32>, %b: tensor<8xf32>):
+      %m = tds.mul %a, %b : tensor<8xf32>
+      %n = tds.add %m, %xt : tensor<8xf32>
+      tds.yield %n, %n : tensor<8xf32>, tensor<8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins I64Attr:$trips, UnitAttr:$reverse, Variadic<TDS_Tensor>:$inits,
+                       Variadic<TDS_Tensor>:$slices, Variadic<TDS_Tensor>:$invariants);
+  let results = (outs Variadic<TDS_Tensor>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $trips (`reverse` $reverse^)? `carry` `(` $inits `)` (`slices` `(` $slices^ `)`)? (`invariants` `(` $invariants^ `)`)?
+    attr-dict `:` functional-type(operands, $outputs) $body
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let hasCanonicalizer = 1;
+  let builders = [
+    // An empty body with the arguments that the operands ask for. The caller adds the operations and the yield.
+    OpBuilder<(ins "int64_t":$trips, "bool":$reverse, "::mlir::ValueRange":$inits, "::mlir::ValueRange":$slices,
+      "::mlir::ValueRange":$invariants, "::mlir::TypeRange":$collected)>
+  ];
+  let extraClassDeclaration = [{
+    ::mlir::Block *getBlock() { return &getBody().front(); }
+    unsigned getNumCarried() { return getInits().size(); }
+    unsigned getNumCollected() { return getNumResults() - getNumCarried(); }
+    /// The iteration number, a rank-0 i32 tensor.
+    ::mlir::BlockArgument getCounter() { return getBlock()->getArgument(0); }
+    ::mlir::Block::BlockArgListType getCarried() {
+      return getBlock()->getArguments().slice(1, getInits().size());
+    }
+    ::mlir::Block::BlockArgListType getSliceArguments() {
+      return getBlock()->getArguments().slice(1 + getInits().size(), getSlices().size());
+    }
+    ::mlir::Block::BlockArgListType getInvariantArguments() {
+      return getBlock()->getArguments().drop_front(1 + getInits().size() + getSlices().size());
+    }
+    ::mlir::OperandRange getYielded() { return getBlock()->getTerminator()->getOperands(); }
+    ::mlir::OperandRange getYieldedCarried() { return getYielded().take_front(getNumCarried()); }
+    ::mlir::OperandRange getYieldedCollected() { return getYielded().drop_front(getNumCarried()); }
+    ::mlir::ResultRange getFinal() { return getResults().take_front(getNumCarried()); }
+    ::mlir::ResultRange getCollected() { return getResults().drop_front(getNumCarried()); }
+    /// The type of one iteration's part of a tensor over iterations, and the other way round.
+    static ::mlir::RankedTensorType getSliceType(::mlir::Type type);
+    ::mlir::RankedTensorType getStackedType(::mlir::Type type);
+  }];
+}
+
 #endif // TDSL_DIALECT_TDS_TDSPROGRAM_TD

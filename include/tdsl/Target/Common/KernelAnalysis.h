@@ -17,9 +17,15 @@ namespace tdsl::target {
 struct OutlinedKernel {
   mlir::func::FuncOp function;
   tds::KernelOp kernel;
-  /// For each block argument and each output of the kernel: its buffer.
+  /// For each block argument and each output of the kernel: its buffer; for an
+  /// argument that is the number of an iteration: its size argument.
   llvm::SmallVector<unsigned> inputBuffers, outputBuffers;
   unsigned numBuffers = 0;
+  /// The block arguments that are numbers of iterations, in order.
+  llvm::SmallVector<unsigned> counters;
+  bool isCounter(unsigned input) const {
+    return llvm::is_contained(counters, input);
+  }
   /// No two buffers overlap.
   bool disjoint = false;
 
