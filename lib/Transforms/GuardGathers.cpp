@@ -254,6 +254,7 @@ static void liftFlags(FoldOp fold, MutableArrayRef<Value> flags) {
   auto wider = FoldOp::create(builder, loc, fold.getTrips(), fold.getReverse(),
                               inits, fold.getSlices(), fold.getInvariants(),
                               TypeRange(fold.getCollected().getTypes()));
+  wider->setDiscardableAttrs(fold->getDiscardableAttrDictionary());
   wider.getBody().takeBody(fold.getBody());
   Block *block = wider.getBlock();
   Operation *yield = block->getTerminator();
