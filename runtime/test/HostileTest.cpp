@@ -209,7 +209,7 @@ TEST(Hostile, EveryKeyMissing) {
                 attempt([&] { parseManifest(mutated.dump(), "m"); }, what);
             bool optional = item.key() == "data_axis" ||
                             item.key() == "default" || item.key() == "role" ||
-                            item.key() == "peak";
+                            item.key() == "peak" || item.key() == "reverse";
             // Of a tensor at the peak, name, source and type may be missing.
             if (what.find("/largest/") != std::string::npos)
               optional = item.key() != "role" && item.key() != "bytes" &&

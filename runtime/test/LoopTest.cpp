@@ -18,7 +18,7 @@ json moving(const char *space, int64_t offset, int64_t bytes,
   return json::array({space, 0, offset, bytes, strides});
 }
 
-json copy(json to, json from, int64_t bytes) {
+json copyCommand(json to, json from, int64_t bytes) {
   return {{"op", "copy"}, {"to", to}, {"from", from}, {"bytes", bytes}};
 }
 
@@ -60,8 +60,9 @@ void expectRefused(json command, const std::string &part) {
 }
 
 TEST(Loops, AreRead) {
-  json inner = loop(5, list(copy(moving("result", 0, 160, {800, 160}),
-                                 moving("arena", 0, 160, {800, 160}), 160)));
+  json inner =
+      loop(5, list(copyCommand(moving("result", 0, 160, {800, 160}),
+                               moving("arena", 0, 160, {800, 160}), 160)));
   Manifest manifest =
       parseManifest(with(loop(10, list(inner), true)).dump(), "toy");
   const Command &command = manifest.entries[5].commands[1];
@@ -92,8 +93,8 @@ TEST(Loops, IterationsRunInTheirDirection) {
 
 TEST(Loops, RangesStayInsideInEveryIteration) {
   auto one = [](std::vector<int64_t> to, int64_t trips) {
-    return loop(trips, list(copy(moving("result", 0, 800, to),
-                                 moving("arena", 0, 800, {0}), 800)));
+    return loop(trips, list(copyCommand(moving("result", 0, 800, to),
+                                        moving("arena", 0, 800, {0}), 800)));
   };
   EXPECT_EQ(complaint(one({800}, 10)), "");
   EXPECT_EQ(complaint(one({800}, 0)), "");
@@ -102,24 +103,25 @@ TEST(Loops, RangesStayInsideInEveryIteration) {
   expectRefused(one({800, 0}, 10), "2 strides, but the command stands in 1");
   expectRefused(one({800}, -1), "trips");
   expectRefused(one({800}, int64_t(1) << 31), "trips");
-  expectRefused(
-      copy(moving("result", 0, 800, {0}), moving("arena", 0, 800, {}), 800),
-      "1 strides, but the command stands in 0");
+  expectRefused(copyCommand(moving("result", 0, 800, {0}),
+                            moving("arena", 0, 800, {}), 800),
+                "1 strides, but the command stands in 0");
 }
 
 TEST(Loops, CopiesDoNotOverlapInPart) {
-  expectRefused(loop(10, list(copy(moving("arena", 0, 800, {400}),
-                                   moving("arena", 800, 800, {0}), 800))),
-                "overlap in part");
-  EXPECT_EQ(
-      complaint(loop(5, list(copy(moving("arena", 0, 800, {800}),
-                                  moving("arena", 4000, 800, {800}), 800)))),
-      "");
+  expectRefused(
+      loop(10, list(copyCommand(moving("arena", 0, 800, {400}),
+                                moving("arena", 800, 800, {0}), 800))),
+      "overlap in part");
+  EXPECT_EQ(complaint(loop(
+                5, list(copyCommand(moving("arena", 0, 800, {800}),
+                                    moving("arena", 4000, 800, {800}), 800)))),
+            "");
 }
 
 TEST(Loops, AreBounded) {
-  json deep = loop(
-      1, list(copy(moving("result", 0, 8, {}), moving("arena", 0, 8, {}), 8)));
+  json deep = loop(1, list(copyCommand(moving("result", 0, 8, {}),
+                                       moving("arena", 0, 8, {}), 8)));
   for (int depth = 1; depth < 8; ++depth)
     deep = loop(1, list(deep));
   EXPECT_EQ(complaint(deep), "");
