@@ -4,7 +4,7 @@
 
 // The carried values live in the results' slot; the counter is added in place and comes as a size argument; what is collected goes to its part of
 // the result; a slice is a part of the input.
-// CHECK: plan.entry @f "function" arena 256 input 768 result 768 scratch 0 {
+// CHECK: plan.entry @f "function" arena 256 input 768 result 768 scratch 0 attributes {plan.peak = {{.*}}}} {
 // CHECK: plan.copy <input[0] 0 + 16> to <result[0] 0 + 16>
 // CHECK-NEXT: plan.fill <result[0] 512 + 4> with 0
 // CHECK-NEXT: plan.loop 3 carried (<result[0] 0 + 16>, <result[0] 512 + 4>) slices (<input[0] 256 + 16 by 16 * 3>) invariants (<input[0] 512 + 64>) collected (<result[0] 256 + 16 by 16 * 3>) attributes {origin = 0 : i64} {
