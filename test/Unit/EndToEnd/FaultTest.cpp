@@ -78,7 +78,7 @@ TEST_P(Faults, Fused) { checkFile(GetParam(), ""); }
 TEST_P(Faults, Unfused) { checkFile(GetParam(), "--fusion=off"); }
 
 INSTANTIATE_TEST_SUITE_P(, Faults,
-                         ::testing::Values("arithmetic", "conversions",
+                         ::testing::Values("arithmetic", "conversions", "folds",
                                            "functions", "gradients",
                                            "reductions"),
                          [](const auto &info) {
