@@ -259,6 +259,11 @@ Expr *Parser::makeInt(const Token &token) {
 }
 
 Expr *Parser::parsePrimary() {
+  // `step` may be a name, but not where a declaration begins.
+  if (peek().afterNewline && atDeclStart()) {
+    errorExpected("an expression");
+    return makeError(missingRange());
+  }
   const Token &token = peek();
   switch (token.kind) {
   case Tok::Int:

@@ -99,7 +99,7 @@ TEST(Newcomer, FixItsGiveTheRightProgram) {
 /// first within a line of the place. Three programs mean something else without
 /// their token, and what is wrong with that shows further down: a loop's `grad`
 /// of 10-newton (a pair of names is a tuple), the `- d` of its last write (the
-/// result becomes an operand), and the upper end of a slice of 06-chargpt (rows
+/// result becomes an operand), and the upper end of a slice of 11-gpt2 (rows
 /// of T + 1 places meet a table of T).
 TEST(Newcomer, DeletedTokens) {
   std::error_code error;
