@@ -242,7 +242,10 @@ private:
               i, tds::attr::kVariable)) {
         destination.isVariable = true;
         destination.buffer = layout.variables.lookup(variable.getAttr());
-        if (!newValueOf.insert({destination.buffer, destination.value}).second)
+        // Variables without elements may share a place.
+        if (!newValueOf.insert({destination.buffer, destination.value})
+                 .second &&
+            destination.buffer.getBytes() != 0)
           return entry.emitOpError("returns variable ") << variable << " twice";
       } else {
         destination.buffer =

@@ -96,6 +96,13 @@ export fn power(x: f32[9], n: f32) -> (a: f32[9], b: f32[9], c: f32[9]) {
   (x ** f32(i32(min(abs(n), 4))), pow(x, 3), x ** 3)
 }
 )",
+      // Variables without elements share their place.
+      R"(
+param a: f32[6, 0] = 0
+param b: f32[0, 6, 13] = 0
+param c: f32[0, 0] = 1
+export fn total() -> f32 { sum(a) + sum(b) + sum(c) }
+)",
       // A batch of no rows.
       R"(
 dim B = 0
