@@ -21,6 +21,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 
 using namespace mlir;
 using namespace tdsl;
@@ -72,8 +73,13 @@ public:
 private:
   using Values = llvm::DenseMap<Value, std::shared_ptr<const Tensor>>;
   using Captured = llvm::function_ref<const Tensor *(Value)>;
-  llvm::Error findBound(Operation &op, ArrayRef<const Tensor *> operands,
-                        Captured captured, const Tensor &result);
+  llvm::Error runBlock(Block &block, Values &values);
+  llvm::Error runOperation(Operation &op, Values &values);
+  llvm::Error runFold(tds::FoldOp fold, Values &values);
+  /// Empty where the result is the same in every order.
+  llvm::Expected<std::vector<double>>
+  findBound(Operation &op, ArrayRef<const Tensor *> operands, Captured captured,
+            const Tensor &result);
   llvm::Expected<Tensor> evaluateTerms(tds::GenericOp op, Captured captured);
   llvm::Expected<Tensor> evaluateAbsolute(Operation &op, Captured captured);
   static void move(Tensor &result, ArrayRef<double> bound, int direction,
@@ -81,8 +87,13 @@ private:
 
   func::FuncOp function;
   ArrayRef<Tensor> arguments;
-  llvm::DenseMap<Operation *, std::vector<double>> bounds;
+  /// By the number of the evaluated operation: every run evaluates the same
+  /// ones in the same order, those of a fold once a turn.
+  std::map<size_t, std::vector<double>> bounds;
   llvm::DenseSet<Value> tainted;
+  size_t evaluated = 0;
+  int direction = 0;
+  Random random{0};
 };
 } // namespace
 
@@ -118,10 +129,12 @@ llvm::Expected<Tensor> Runner::evaluateAbsolute(Operation &op,
   return result;
 }
 
-llvm::Error Runner::findBound(Operation &op, ArrayRef<const Tensor *> operands,
-                              Captured captured, const Tensor &result) {
+llvm::Expected<std::vector<double>>
+Runner::findBound(Operation &op, ArrayRef<const Tensor *> operands,
+                  Captured captured, const Tensor &result) {
+  const std::vector<double> none;
   if (!reference::isFloat(result.kind()) || result.numElements() == 0)
-    return llvm::Error::success();
+    return none;
   std::optional<tds::ReductionKind> kind;
   int64_t terms = 1;
   // sum |term| for each element of the result.
@@ -129,22 +142,22 @@ llvm::Error Runner::findBound(Operation &op, ArrayRef<const Tensor *> operands,
   if (auto generic = dyn_cast<tds::GenericOp>(op)) {
     kind = generic.getKind();
     if (kind != tds::ReductionKind::Sum && kind != tds::ReductionKind::Prod)
-      return llvm::Error::success();
+      return none;
     terms = generic.getReductionSize();
     auto values = evaluateTerms(generic, captured);
     if (!values)
       return values.takeError();
     if (kind == tds::ReductionKind::Sum && addsExactly(*values))
-      return llvm::Error::success();
+      return none;
     for (int64_t i = 0; i < values->numElements(); ++i)
       sums[i / std::max<int64_t>(terms, 1)] += std::abs(values->getDouble(i));
   } else if (auto reduce = dyn_cast<tds::ReduceOp>(op)) {
     kind = reduce.getKind();
     if (kind != tds::ReductionKind::Sum && kind != tds::ReductionKind::Prod)
-      return llvm::Error::success();
+      return none;
     const Tensor &operand = *operands[0];
     if (kind == tds::ReductionKind::Sum && addsExactly(operand))
-      return llvm::Error::success();
+      return none;
     terms = operand.numElements() / result.numElements();
     for (int64_t i = 0; i < operand.numElements(); ++i) {
       // The place in the result: the indices of the axes that stay.
@@ -183,7 +196,7 @@ llvm::Error Runner::findBound(Operation &op, ArrayRef<const Tensor *> operands,
       isExact &= sums[i] < 4096;
     }
     if (isExact)
-      return llvm::Error::success();
+      return none;
   } else if (auto scatter = dyn_cast<tds::ScatterOp>(op)) {
     kind = tds::ReductionKind::Sum;
     for (int64_t extent : scatter.getExtents())
@@ -199,11 +212,11 @@ llvm::Error Runner::findBound(Operation &op, ArrayRef<const Tensor *> operands,
       isExact &= sums[i] == 0;
     }
     if (isExact)
-      return llvm::Error::success();
+      return none;
   }
   // A single term is what it is, whatever the order.
   if (!kind || terms <= 1)
-    return llvm::Error::success();
+    return none;
   double epsilon = epsilonOf(result.kind());
   bool isNarrow =
       result.kind() == ElementKind::F16 || result.kind() == ElementKind::BF16;
@@ -214,8 +227,7 @@ llvm::Error Runner::findBound(Operation &op, ArrayRef<const Tensor *> operands,
     if (isNarrow && sums[i] != 0)
       sums[i] = std::max(sums[i], stepOf(result.kind(), value));
   }
-  bounds[&op] = std::move(sums);
-  return llvm::Error::success();
+  return sums;
 }
 
 void Runner::move(Tensor &result, ArrayRef<double> bound, int direction,
@@ -230,44 +242,131 @@ void Runner::move(Tensor &result, ArrayRef<double> bound, int direction,
   }
 }
 
-llvm::Expected<std::vector<Tensor>> Runner::run(int direction, uint64_t seed) {
-  Random random(seed);
-  Values values;
-  Block &block = function.getBody().front();
-  for (auto [argument, value] : llvm::zip(block.getArguments(), arguments))
-    values[argument] = std::make_shared<Tensor>(value);
+llvm::Error Runner::runOperation(Operation &op, Values &values) {
+  if (auto fold = dyn_cast<tds::FoldOp>(op))
+    return runFold(fold, values);
+  if (op.getNumResults() != 1)
+    return llvm::createStringError("cannot evaluate " +
+                                   op.getName().getStringRef());
   auto captured = [&](Value value) -> const Tensor * {
     auto it = values.find(value);
     return it == values.end() ? nullptr : it->second.get();
   };
+  SmallVector<const Tensor *> operands;
+  for (Value operand : op.getOperands())
+    operands.push_back(captured(operand));
+  auto result = tds::evaluateOperation(&op, operands, captured);
+  if (!result)
+    return result.takeError();
+  size_t number = evaluated++;
+  if (direction == 0) {
+    auto bound = findBound(op, operands, captured, *result);
+    if (!bound)
+      return bound.takeError();
+    bool isTainted = !bound->empty();
+    if (isTainted)
+      bounds[number] = std::move(*bound);
+    op.walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        isTainted |= tainted.contains(operand);
+    });
+    if (isTainted)
+      tainted.insert(op.getResult(0));
+  } else if (auto it = bounds.find(number); it != bounds.end()) {
+    move(*result, it->second, direction, random);
+  }
+  values[op.getResult(0)] = std::make_shared<Tensor>(std::move(*result));
+  return llvm::Error::success();
+}
+
+llvm::Error Runner::runBlock(Block &block, Values &values) {
   SmallVector<Operation *> operations;
   for (Operation &op : block.without_terminator())
     operations.push_back(&op);
-  for (Operation *op : operations) {
-    if (op->getNumResults() != 1)
-      return llvm::createStringError("cannot evaluate " +
-                                     op->getName().getStringRef());
-    SmallVector<const Tensor *> operands;
-    for (Value operand : op->getOperands())
-      operands.push_back(captured(operand));
-    auto result = tds::evaluateOperation(op, operands, captured);
-    if (!result)
-      return result.takeError();
-    if (direction == 0) {
-      if (llvm::Error error = findBound(*op, operands, captured, *result))
-        return std::move(error);
-      bool isTainted = bounds.contains(op);
-      op->walk([&](Operation *inner) {
-        for (Value operand : inner->getOperands())
-          isTainted |= tainted.contains(operand);
-      });
-      if (isTainted)
-        tainted.insert(op->getResult(0));
-    } else if (auto it = bounds.find(op); it != bounds.end()) {
-      move(*result, it->second, direction, random);
+  for (Operation *op : operations)
+    if (llvm::Error error = runOperation(*op, values))
+      return error;
+  return llvm::Error::success();
+}
+
+/// A taint that a turn brings stays for all turns and results that it may
+/// reach.
+llvm::Error Runner::runFold(tds::FoldOp fold, Values &values) {
+  auto pass = [&](Value from, Value to) {
+    // A copy, as the new entry may move the others.
+    std::shared_ptr<const Tensor> value = values.at(from);
+    values[to] = std::move(value);
+    if (tainted.contains(from))
+      tainted.insert(to);
+  };
+  auto makeTensor = [](Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    return std::make_shared<Tensor>(
+        *tds::getElementKind(tensor.getElementType()), tensor.getShape());
+  };
+  for (auto [argument, init] : llvm::zip(fold.getCarried(), fold.getInits()))
+    pass(init, argument);
+  for (auto [argument, operand] :
+       llvm::zip(fold.getInvariantArguments(), fold.getInvariants()))
+    pass(operand, argument);
+  std::vector<std::shared_ptr<Tensor>> collected;
+  for (Value result : fold.getCollected())
+    collected.push_back(makeTensor(result.getType()));
+  auto yielded = fold.getBlock()->getTerminator()->getOperands();
+  size_t count = fold.getCarried().size();
+  for (int64_t i = 0, turns = fold.getTrips(); i < turns; ++i) {
+    int64_t t = fold.getReverse() ? turns - 1 - i : i;
+    values[fold.getCounter()] =
+        std::make_shared<Tensor>(Tensor::splat(ElementKind::I32, {}, t));
+    for (auto [argument, operand] :
+         llvm::zip(fold.getSliceArguments(), fold.getSlices())) {
+      auto slice = makeTensor(argument.getType());
+      if (size_t bytes = slice->numBytes())
+        memcpy(slice->data(), values.at(operand)->data() + t * bytes, bytes);
+      values[argument] = slice;
+      if (tainted.contains(operand))
+        tainted.insert(argument);
     }
-    values[op->getResult(0)] = std::make_shared<Tensor>(std::move(*result));
+    if (llvm::Error error = runBlock(*fold.getBlock(), values))
+      return error;
+    for (auto [stack, value, result] :
+         llvm::zip(collected, yielded.drop_front(count), fold.getCollected())) {
+      if (size_t bytes = values.at(value)->numBytes())
+        memcpy(stack->data() + t * bytes, values.at(value)->data(), bytes);
+      if (tainted.contains(value))
+        tainted.insert(result);
+    }
+    // All next values are there before the first one is passed on.
+    SmallVector<std::shared_ptr<const Tensor>> next;
+    SmallVector<bool> taints;
+    for (Value value : yielded.take_front(count)) {
+      next.push_back(values.at(value));
+      taints.push_back(tainted.contains(value));
+    }
+    for (auto [argument, value, taint] :
+         llvm::zip(fold.getCarried(), next, taints)) {
+      values[argument] = value;
+      if (taint)
+        tainted.insert(argument);
+    }
   }
+  for (auto [result, argument] : llvm::zip(fold.getFinal(), fold.getCarried()))
+    pass(argument, result);
+  for (auto [result, stack] : llvm::zip(fold.getCollected(), collected))
+    values[result] = stack;
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::vector<Tensor>> Runner::run(int direction, uint64_t seed) {
+  random = Random(seed);
+  this->direction = direction;
+  evaluated = 0;
+  Values values;
+  Block &block = function.getBody().front();
+  for (auto [argument, value] : llvm::zip(block.getArguments(), arguments))
+    values[argument] = std::make_shared<Tensor>(value);
+  if (llvm::Error error = runBlock(block, values))
+    return std::move(error);
   std::vector<Tensor> results;
   for (Value value : block.getTerminator()->getOperands())
     results.push_back(*values[value]);

@@ -32,6 +32,11 @@ void testing::noteOperations(ModuleOp module, std::set<std::string> &features) {
 static void noteDerivative(Operation *op, std::set<std::string> &features) {
   if (isa<tds::ReduceOp, tds::ContractOp>(op))
     features.insert("derivative of a reduction");
+  if (auto fold = dyn_cast<tds::FoldOp>(op)) {
+    features.insert("derivative of a fold");
+    for (Operation &inner : *fold.getBlock())
+      noteDerivative(&inner, features);
+  }
   auto generic = dyn_cast<tds::GenericOp>(op);
   if (!generic)
     return;

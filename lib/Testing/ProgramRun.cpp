@@ -178,7 +178,9 @@ static const char kFeatures[] =
     "op random.uniform, op random.normal, op random.bernoulli, op grad, "
     "op value_and_grad, statement let, statement let tuple, "
     "statement index definition, statement dim, statement rebind, "
-    "statement for, statement for over layers, "
+    "statement for, statement for over layers, statement fold, op checkpoint, "
+    "fold of two values, fold in a fold, fold collects, fold without a turn, "
+    "fold of one turn, part of a turn, "
     "statement if at compile time, statement assert, "
     "statement assert at run time, statement write, statement minimize, "
     "statement apply, index window, index stride, index diagonal, "
@@ -189,7 +191,7 @@ static const char kFeatures[] =
     "declaration optimizer, declaration import, function with a vjp, "
     "type bool, type i8, type u8, type i32, type i64, type f16, type bf16, "
     "type f32, type f64, size 0, size 1, size prime, "
-    "derivative of a window, derivative of a gather, "
+    "derivative of a window, derivative of a gather, derivative of a fold, "
     "derivative of a reduction, flag raised";
 
 std::vector<std::string> RunResult::findRare() const {

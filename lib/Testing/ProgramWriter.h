@@ -148,10 +148,13 @@ private:
   bool writeRandom();
   bool writeCondition();
   bool writeLoop();
-  bool writeFold();
   bool writeComputedSize();
   bool writeAssert();
   bool writeLayerCall();
+
+  // WriteFolds.cpp
+  bool writeFold();
+  void writeTurnPart(const std::string &counter, int64_t turns);
 
   // WriteShapes.cpp
   bool writeShapeFunction();
@@ -202,6 +205,7 @@ private:
   std::vector<Index> indices; ///< visible in the body
   int64_t points = 1;         ///< of the definition
   unsigned nested = 0;        ///< reductions around
+  unsigned folds = 0;         ///< around the statement
 };
 
 } // namespace tdsl::testing

@@ -16,9 +16,9 @@ void ProgramWriter::writeStatements(unsigned count) {
 }
 
 bool ProgramWriter::writeStatement() {
-  if (random.chance(4))
+  if (!folds && random.chance(4))
     return writeAssert();
-  switch (random.pick(32)) {
+  switch (random.pick(folds ? 30 : 32)) {
   case 0:
   case 1:
   case 2:
@@ -83,6 +83,10 @@ bool ProgramWriter::writeElementwise() {
   value.bound = e.bound;
   value.exact = e.exact;
   value.active = e.active;
+  if (!folds && random.chance(8)) {
+    note("op checkpoint");
+    e.text = "checkpoint(" + e.text + ")";
+  }
   define(value, e.text);
   return true;
 }
@@ -252,7 +256,7 @@ bool ProgramWriter::writeMatmul() {
 }
 
 bool ProgramWriter::writeRandom() {
-  if (!inStep)
+  if (!inStep || folds)
     return false;
   Value value;
   value.name = name("v");
@@ -368,8 +372,6 @@ bool ProgramWriter::writeLoop() {
   made.active = e.active; // the last iteration chooses it
   return true;
 }
-
-bool ProgramWriter::writeFold() { return false; }
 
 bool ProgramWriter::writeComputedSize() {
   const auto &[size, extent] = random.of(sizes);
