@@ -19,10 +19,22 @@ using namespace mlir;
 using namespace tdsl;
 using namespace tdsl::tds;
 
-static double getBytes(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return double(type.getNumElements()) * getElementBytes(type.getElementType());
+std::optional<CostModel> tdsl::loadCostModel(StringRef target, Operation *at) {
+  llvm::Expected<TargetDescription> description =
+      TargetDescription::load(target);
+  if (description)
+    return CostModel(std::move(*description));
+  at->emitError(llvm::toString(description.takeError()));
+  return std::nullopt;
 }
+
+double tdsl::getNumBytes(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return double(tensor.getNumElements()) *
+         getElementBytes(tensor.getElementType());
+}
+
+static double getBytes(Value value) { return getNumBytes(value.getType()); }
 
 /// Bytes that a kernel moves of an input. One that is read only where indices
 /// are computed is gathered from: no more than an element for each point.
@@ -69,7 +81,7 @@ static KernelCost getPartCost(KernelOp kernel,
   for (Operation &op : block->without_terminator()) {
     if (auto contract = dyn_cast<ContractOp>(op)) {
       double products = getNumProducts(contract);
-      cost.ops += 2 * products;
+      cost.flops += 2 * products;
       double results =
           double(cast<RankedTensorType>(contract.getType()).getNumElements());
       // Tiles of 64 x 64 results, of 32 x 32 where those are few.
@@ -102,13 +114,15 @@ static KernelCost getPartCost(KernelOp kernel,
     cost.registers = 40;
   }
   if (target.isCPU)
-    cost.blocks = std::max(1.0, std::floor(cost.ops / CostModel::itemOps));
+    cost.blocks = std::max(
+        1.0, std::floor((cost.flops / 8 + cost.ops) / CostModel::itemOps));
   return cost;
 }
 
 KernelCost tdsl::operator+(const KernelCost &lhs, const KernelCost &rhs) {
   KernelCost sum = lhs;
   sum.bytes += rhs.bytes;
+  sum.flops += rhs.flops;
   sum.ops += rhs.ops;
   sum.blocks += rhs.blocks;
   sum.registers = std::max(lhs.registers, rhs.registers);
@@ -132,10 +146,6 @@ KernelCost CostModel::getCost(KernelOp kernel) const {
 double CostModel::getMoveNs(double bytes, double tensorBytes) const {
   return bytes / (tensorBytes <= target.cacheBytes ? target.cacheGBPerS
                                                    : target.memoryGBPerS);
-}
-
-double CostModel::getComputeNs(double ops) const {
-  return ops / target.f32GflopPerS;
 }
 
 double CostModel::getNs(ArrayRef<KernelCost> parts) const {
@@ -164,7 +174,7 @@ double CostModel::getNs(ArrayRef<KernelCost> parts) const {
   double longest = 0, moveNs = 0, computeNs = 0;
   for (const KernelCost &part : parts) {
     double move = getMoveNs(part.bytes, part.bytes),
-           compute = getComputeNs(part.ops);
+           compute = getComputeNs(part);
     longest = std::max(longest, getTime(move, compute, part.blocks));
     moveNs += move;
     computeNs += compute;

@@ -18,6 +18,7 @@
 #include "KernelGroups.h"
 
 #include "tdsl/Fusion/Bodies.h"
+#include "tdsl/Fusion/CostModel.h"
 #include "tdsl/Fusion/Passes.h"
 
 #include "mlir/IR/Remarks.h"
@@ -26,6 +27,7 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace tdsl;
@@ -43,8 +45,6 @@ namespace {
 constexpr int64_t smallKernel = 16384;
 /// How many earlier kernels of equal extents are tried before giving up.
 constexpr unsigned maxSiblingTries = 24;
-/// Cost up to which a value is computed again in a reader.
-constexpr int64_t cheapToRecompute = 8;
 /// Cost up to which a value of rows is computed again at each point of the
 /// columns, inside a kernel.
 constexpr int64_t cheapPerPoint = 2;
@@ -88,6 +88,9 @@ struct FormKernelsPass
       return op.emitOpError(
           "cannot become part of a kernel; run tds-generalize first");
     }
+    model = loadCostModel(target, function);
+    if (!model)
+      return signalPassFailure();
     KernelGroups groups(block, maxBuffers);
     if (fuse) {
       joinReaders(groups);
@@ -271,15 +274,15 @@ struct FormKernelsPass
             groups.getGroupOf(*groups.getIndexOf(user->getParentOp())) == group;
         readers.insert(user->getParentOp());
       }
-      // With one reader the work only moves.
-      if (cost > cheapToRecompute && (hasInner || readers.size() != 1))
-        continue;
       SmallVector<ReadOp> inner = getReads(generic);
       if (!llvm::all_of(inner, [&](ReadOp read) {
             return isInMemory(groups, read.getTensor(), group, generic);
           }))
         continue;
       int64_t saved = getBytes(generic.getResult()), extra = 0;
+      // With one reader the work only moves.
+      bool moves = !hasInner && readers.size() == 1;
+      double points = moves ? 0 : hasInner ? 0 : -double(getNumPoints(generic));
       bool fits = true;
       for (auto &[reader, reads] : outer) {
         saved += getBytes(generic.getResult());
@@ -288,6 +291,8 @@ struct FormKernelsPass
         llvm::SetVector<Value> tensors;
         for (ReadOp read : inner)
           tensors.insert(read.getTensor());
+        for (Value tensor : tensors)
+          fits &= groups.mayRead(tensor, reader);
         unsigned more = 0;
         for (Value tensor : tensors)
           if (!llvm::is_contained(inputs, tensor)) {
@@ -300,6 +305,7 @@ struct FormKernelsPass
                 maxBuffers;
         for (ReadOp read : reads) {
           Operation *body = read->getParentOp();
+          points += moves ? 0 : double(getNumPoints(body));
           fits &= cost <= cheapPerPoint ||
                   getNumPoints(body) <= generic.getType().getNumElements();
           // A body in the group that makes a tensor must read it as its kind
@@ -311,7 +317,19 @@ struct FormKernelsPass
       }
       // Nothing is gained by moving work that costs no fewer bytes in its new
       // place.
-      if (!fits || extra > saved || (cost > cheapToRecompute && extra >= saved))
+      if (!fits || extra > saved)
+        continue;
+      double tensor = double(getBytes(generic.getResult()));
+      double gained = model->getMoveNs(double(saved - extra), tensor),
+             spent = model->getBodyNs(double(cost), points);
+      bool pays = gained >= spent && (cost <= cheapPerPoint || gained > 0);
+      say(generic, pays, "recompute", "recompute",
+          llvm::formatv("{0} in its readers instead of stored: {1:f1} us of "
+                        "memory saved, {2:f1} us of work added",
+                        pays ? "computed again" : "not computed again",
+                        gained / 1000, spent / 1000)
+              .str());
+      if (!pays)
         continue;
       // Simplifying may merge reads of the list: afterwards, once a body.
       llvm::SetVector<Operation *> bodies;
@@ -331,6 +349,16 @@ struct FormKernelsPass
         generic.erase();
       }
     }
+  }
+
+  /// A remark of the category `fusion`, see docs/Fusion.md.
+  void say(Operation *op, bool passed, StringRef name, StringRef decision,
+           const std::string &text) {
+    auto opts = remark::RemarkOpts::name(name).category("fusion").function(
+        getOperation().getName());
+    (passed ? remark::passed(op->getLoc(), opts)
+            : remark::missed(op->getLoc(), opts))
+        << text << remark::metric("Decision", decision);
   }
 
   //===------------------------------------------------------------------===//
@@ -488,6 +516,8 @@ struct FormKernelsPass
       generic.erase();
     }
   }
+
+  std::optional<CostModel> model;
 };
 
 } // namespace

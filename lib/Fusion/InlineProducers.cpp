@@ -14,11 +14,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "tdsl/Fusion/Bodies.h"
+#include "tdsl/Fusion/CostModel.h"
 #include "tdsl/Fusion/KernelRules.h"
 #include "tdsl/Fusion/Passes.h"
 
+#include "mlir/IR/Remarks.h"
+
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace tdsl;
@@ -64,10 +68,16 @@ int64_t getNumPlaces(ArrayRef<ReadOp> reads) {
 
 struct InlineProducersPass
     : public tdsl::impl::InlineProducersPassBase<InlineProducersPass> {
+  using tdsl::impl::InlineProducersPassBase<
+      InlineProducersPass>::InlineProducersPassBase;
+
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     if (function.isExternal())
       return;
+    model = loadCostModel(target, function);
+    if (!model)
+      return signalPassFailure();
     for (Block *block : getGraphBlocks(function))
       runOnBlock(*block);
   }
@@ -93,6 +103,20 @@ struct InlineProducersPass
         hasOtherUsers = true;
     }
     int64_t cost = getBodyCost(producer);
+    SmallVector<GenericOp> inner;
+    if (!hasOtherUsers && paysInEach(producer, cost, readers, inner)) {
+      for (GenericOp link : inner) {
+        SmallVector<ReadOp> reads;
+        for (ReadOp read : getReads(producer))
+          if (read.getTensor() == link.getResult())
+            reads.push_back(read);
+        inlineInto(link, producer, reads);
+      }
+      for (auto &[reader, reads] : readers)
+        inlineInto(producer, reader, reads);
+      producer.erase();
+      return;
+    }
     bool isSingle = !hasOtherUsers && readers.size() == 1;
     bool isFree =
         cost == 0 || (cost <= cheapPerReader && !readsLargeTensor(producer));
@@ -108,6 +132,109 @@ struct InlineProducersPass
           mayInline(producer, cost, reader, reads))
         inlineInto(producer, reader, reads);
     }
+  }
+
+  /// Whether `tensor` must be in memory whether or not `reader` reads it: it
+  /// comes from outside, or something reads it that no kernel can hold beside
+  /// what makes it.
+  static bool isStoredAnyway(Value tensor, Operation *reader) {
+    Operation *made = tensor.getDefiningOp();
+    if (!made || !isa<GenericOp, ContractOp>(made))
+      return true;
+    auto generic = dyn_cast<GenericOp>(made);
+    return llvm::any_of(tensor.getUsers(), [&](Operation *user) {
+      auto read = dyn_cast<ReadOp>(user);
+      auto other =
+          read ? dyn_cast<GenericOp>(read->getParentOp()) : GenericOp();
+      if (other == reader)
+        return false;
+      if (!other)
+        return true;
+      std::optional<KernelShape> shape =
+          joinShapes(getShapeOf(made), generic && generic.hasReduction(),
+                     getShapeOf(other), other.hasReduction());
+      return !shape || !isAlignedRead(read, *shape);
+    });
+  }
+
+  /// Whether it is faster to evaluate the producer in all its readers than to
+  /// store it: some of them could not be in its kernel, since they read
+  /// windows, and what it reads is in memory anyway. `inner` gets generics that
+  /// have to come into its body first.
+  bool paysInEach(GenericOp producer, int64_t cost, const Readers &readers,
+                  SmallVectorImpl<GenericOp> &inner) {
+    double bytes = getNumBytes(producer.getType());
+    if (readers.empty() || bytes < 8)
+      return false;
+    bool isStored = false;
+    double saved = bytes, points = -double(getNumPoints(producer));
+    // The element generics that it reads and that would be in its kernel come
+    // with it.
+    llvm::SmallSetVector<Value, 4> tensors;
+    llvm::SmallSetVector<Operation *, 4> chain;
+    chain.insert(producer);
+    for (unsigned next = 0; next < chain.size(); ++next) {
+      auto link = cast<GenericOp>(chain[next]);
+      for (ReadOp read : getReads(link)) {
+        if (read.getClamped() || isGather(read))
+          return false;
+        Value tensor = read.getTensor();
+        if (getNumBytes(tensor.getType()) < bytes / 4 ||
+            isStoredAnyway(tensor, link)) {
+          tensors.insert(tensor);
+          continue;
+        }
+        Operation *made = tensor.getDefiningOp();
+        if (!isElementGeneric(made) || !readsAt(read, link.getIndices()))
+          return false;
+        if (chain.insert(made)) {
+          cost += getBodyCost(made);
+          inner.push_back(cast<GenericOp>(made));
+        }
+      }
+    }
+    for (Value tensor : tensors)
+      saved += getNumBytes(tensor.getType());
+    for (auto &[reader, reads] : readers) {
+      if (isa<ScatterOp>(reader) || llvm::any_of(reads, [](ReadOp read) {
+            return read.getClamped() || isGather(read);
+          }))
+        return false;
+      bool isGuarded = llvm::any_of(
+          reads, [](ReadOp read) { return read.getGuard().has_value(); });
+      int64_t places = getNumPlaces(reads);
+      if (places * cost + getBodyCost(reader) > maxBodyCost ||
+          places * producer.getBlock()->getOperations().size() +
+                  reader->getRegion(0).front().getOperations().size() >
+              maxBodyOps)
+        return false;
+      isStored |= isGuarded || !mayShareKernel(reader, reads);
+      points += double(places) * double(getNumPoints(reader));
+      saved += bytes;
+      llvm::SmallPtrSet<Value, 8> own;
+      for (ReadOp read : getReads(reader))
+        own.insert(read.getTensor());
+      for (Value tensor : tensors)
+        if (!own.contains(tensor))
+          saved -= getNumBytes(tensor.getType());
+    }
+    if (!isStored || saved < 0)
+      return false;
+    double gained = model->getMoveNs(saved, bytes) + model->getLaunchNs(),
+           spent = model->getBodyNs(double(cost), points);
+    bool pays = gained > spent;
+    auto opts = remark::RemarkOpts::name("recompute")
+                    .category("fusion")
+                    .function(getOperation().getName());
+    (pays ? remark::passed(producer.getLoc(), opts)
+          : remark::missed(producer.getLoc(), opts))
+        << llvm::formatv("{0} in its readers instead of stored: {1:f1} us of "
+                         "memory saved, {2:f1} us of work added",
+                         pays ? "computed again" : "not computed again",
+                         gained / 1000, std::max(spent, 0.0) / 1000)
+               .str()
+        << remark::metric("Decision", "recompute");
+    return pays;
   }
 
   /// Whether one kernel may hold the producer and the reader as they are.
@@ -227,6 +354,8 @@ struct InlineProducersPass
     Value guard = ConstantOp::create(builder, loc, *read.getGuard());
     return SelectOp::create(builder, loc, inside, value, guard);
   }
+
+  std::optional<CostModel> model;
 };
 
 } // namespace

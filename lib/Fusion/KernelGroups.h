@@ -61,6 +61,7 @@ public:
     Members, ///< too many operations
     Buffers, ///< too many inputs and outputs
     Order,   ///< a third group stands between
+    Copy,    ///< a variable's old value is needed behind its new one
   };
   Obstacle findObstacle(unsigned lhs, unsigned rhs) const;
   /// The obstacle in words, for people who ask why a result is stored.
@@ -78,6 +79,10 @@ public:
   llvm::SmallVector<mlir::Value>
   getOutputs(llvm::ArrayRef<unsigned> members) const;
 
+  /// Whether members of `group` may read `tensor`; not an old value of a
+  /// variable that is written before.
+  bool mayRead(mlir::Value tensor, unsigned group) const;
+
   /// Reads anew who reads whom, after bodies have been rewritten.
   void refresh();
 
@@ -87,6 +92,7 @@ public:
 private:
   /// Notes what `op` reads.
   void connect(unsigned op);
+  void findOldReaders(mlir::Block &block);
   bool readsEachOtherAligned(unsigned lhs, unsigned rhs,
                              const KernelShape &shape) const;
   /// The groups from `first` to `second` that need `first`; nothing where one
@@ -97,9 +103,20 @@ private:
   /// one.
   void makeAdjacent(unsigned first, unsigned second,
                     const llvm::DenseSet<unsigned> &behind);
+  /// Whether a kernel with the members of both groups would write a variable
+  /// before an operation behind it has read the old value, so that a copy of
+  /// the variable were needed.
+  bool wouldNeedCopy(unsigned lhs, unsigned rhs) const;
+  /// The groups that read, at any distance, what one of these makes.
+  llvm::DenseSet<unsigned> getReached(llvm::ArrayRef<unsigned> from) const;
 
   unsigned maxBuffers;
   llvm::SmallVector<mlir::Operation *> ops;
+  /// Of an operation that makes a variable's new value: the operations that
+  /// read the old one.
+  llvm::DenseMap<unsigned, llvm::SmallVector<unsigned, 2>> oldReaders;
+  /// The operation that makes the new value, by the old one.
+  llvm::DenseMap<mlir::Value, unsigned> writers;
   llvm::DenseMap<mlir::Operation *, unsigned> indexOf;
   llvm::SmallVector<llvm::SmallVector<unsigned, 4>> producers, consumers;
   llvm::SmallVector<unsigned> groupOf;

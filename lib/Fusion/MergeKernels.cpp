@@ -42,10 +42,7 @@ Value getViewed(Value value) {
   return value;
 }
 
-double getBytes(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return double(type.getNumElements()) * getElementBytes(type.getElementType());
-}
+double getBytes(Value value) { return getNumBytes(value.getType()); }
 
 /// The kernels of an entry, in groups; each group is one launch to be.
 class MergedKernels {
@@ -302,14 +299,10 @@ struct MergeKernelsPass
     func::FuncOp function = getOperation();
     if (function.isExternal() || !function->hasAttr(attr::kEntry))
       return;
-    llvm::Expected<TargetDescription> description =
-        TargetDescription::load(target);
-    if (!description) {
-      function.emitError(llvm::toString(description.takeError()));
+    std::optional<CostModel> model = loadCostModel(target, function);
+    if (!model)
       return signalPassFailure();
-    }
-    CostModel model(std::move(*description));
-    MergedKernels merged(function, model);
+    MergedKernels merged(function, *model);
     unsigned count = merged.getNumGroups();
     for (unsigned group = 0; group < count; ++group) {
       unsigned tries = 0;

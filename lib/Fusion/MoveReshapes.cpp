@@ -14,6 +14,8 @@
 #include "tdsl/Fusion/Bodies.h"
 #include "tdsl/Fusion/Passes.h"
 
+#include "llvm/ADT/SetVector.h"
+
 using namespace mlir;
 using namespace tdsl;
 using namespace tdsl::tds;
@@ -95,6 +97,27 @@ struct MoveReshapesPass
         op.erase();
   }
 
+  /// A read that may leave its tensor keeps its meaning where unit axes alone
+  /// go, and it stays inside those.
+  static bool mayFold(ReadOp read, bool isUnits) {
+    if (!read.getGuard() && !read.getClamped())
+      return true;
+    if (!isUnits)
+      return false;
+    auto generic = dyn_cast<GenericOp>(read->getParentOp());
+    for (auto [index, extent] :
+         llvm::zip(read.getIndices(), read.getTensorType().getShape())) {
+      auto argument = dyn_cast<BlockArgument>(index);
+      bool isLoop = generic && argument &&
+                    argument.getOwner() == generic.getBlock() &&
+                    argument.getArgNumber() < generic.getNumParallel();
+      if (extent == 1 &&
+          !(isLoop && generic.getExtents()[argument.getArgNumber()] == 1))
+        return false;
+    }
+    return true;
+  }
+
   /// Reads of `reshape` read its operand, where unit axes are all that differs,
   /// or where the operand is the result of a generic that could be inlined
   /// there.
@@ -115,7 +138,7 @@ struct MoveReshapesPass
       return;
     for (Operation *user : llvm::make_early_inc_range(reshape->getUsers())) {
       auto read = dyn_cast<ReadOp>(user);
-      if (!read || read.getGuard() || read.getClamped())
+      if (!read || !mayFold(read, isUnits))
         continue;
       OpBuilder builder(read);
       SmallVector<Value> indices;
@@ -123,18 +146,21 @@ struct MoveReshapesPass
         indices.push_back(createIndex(builder, read.getLoc(),
                                       AffineMap::get(to.size(), 0, expr),
                                       read.getIndices()));
-      read.replaceAllUsesWith(
-          ReadOp::create(builder, read.getLoc(), reshape.getOperand(), indices)
-              .getResult());
+      auto direct =
+          ReadOp::create(builder, read.getLoc(), reshape.getOperand(), indices);
+      direct.setGuardAttr(read.getGuardAttr());
+      direct.setClamped(read.getClamped());
+      read.replaceAllUsesWith(direct.getResult());
       read.erase();
     }
     if (reshape.use_empty())
       reshape.erase();
   }
 
-  /// The reads of an element generic, if each is at its own indices or of a
-  /// rank-0 tensor, and no index is used otherwise.
-  static bool readsOwnIndicesOnly(GenericOp generic) {
+  /// Whether each read of an element generic is at its own indices or of a
+  /// rank-0 tensor, and, but for `mayUseIndices`, no index is used otherwise.
+  static bool readsOwnIndicesOnly(GenericOp generic,
+                                  bool mayUseIndices = false) {
     if (generic.hasReduction() || generic.getNumParallel() == 0)
       return false;
     for (ReadOp read : getReads(generic))
@@ -143,12 +169,13 @@ struct MoveReshapesPass
         return false;
     for (BlockArgument index : generic.getIndices())
       for (Operation *user : index.getUsers())
-        if (!isa<ReadOp>(user))
+        if (!isa<ReadOp>(user) && !mayUseIndices)
           return false;
     return true;
   }
 
-  /// `generic` at `shape`; the operands are viewed.
+  /// `generic` at `shape`; the operands are viewed. Where its body uses its
+  /// indices, they must be expressions of those of `shape`.
   GenericOp createAt(OpBuilder &builder, GenericOp generic,
                      ArrayRef<int64_t> shape) {
     auto type =
@@ -171,6 +198,14 @@ struct MoveReshapesPass
         builder, generic.getLoc(), type, {}, std::nullopt,
         [&](OpBuilder &b, Location loc, ValueRange indices) -> Value {
           IRMapping mapping;
+          SmallVector<AffineExpr> exprs;
+          if (succeeded(getSourceIndices(&getContext(), generic.getExtents(),
+                                         shape, exprs)))
+            for (auto [index, expr] : llvm::zip(generic.getIndices(), exprs))
+              mapping.map(index,
+                          createIndex(b, loc,
+                                      AffineMap::get(shape.size(), 0, expr),
+                                      indices));
           for (Operation &op : generic.getBlock()->without_terminator()) {
             auto read = dyn_cast<ReadOp>(op);
             if (!read || read.getTensorType().getRank() == 0) {
@@ -190,14 +225,29 @@ struct MoveReshapesPass
     return isa_and_nonnull<GenericOp, ContractOp>(value.getDefiningOp());
   }
 
+  /// Whether the generic makes its elements from nothing but their place, such
+  /// as random numbers.
+  static bool isGenerator(Value tensor) {
+    auto generic = tensor.getDefiningOp<GenericOp>();
+    return generic && !generic.hasReduction() && generic.getNumParallel() > 0 &&
+           llvm::all_of(getReads(generic), [](ReadOp read) {
+             return read.getTensorType().getRank() == 0;
+           });
+  }
+
   void moveDown(GenericOp generic) {
-    if (!readsOwnIndicesOnly(generic))
+    if (!readsOwnIndicesOnly(generic, /*mayUseIndices=*/true))
       return;
     ReshapeOp through;
+    llvm::SmallSetVector<Value, 2> generators;
     for (ReadOp read : getReads(generic)) {
       if (read.getTensorType().getRank() == 0)
         continue;
       // An operand that is computed at this shape would be cut off instead.
+      if (isGenerator(read.getTensor())) {
+        generators.insert(read.getTensor());
+        continue;
+      }
       if (isComputed(read.getTensor()))
         return;
       auto reshape = read.getTensor().getDefiningOp<ReshapeOp>();
@@ -206,9 +256,21 @@ struct MoveReshapesPass
     }
     if (!through)
       return;
+    ArrayRef<int64_t> finer = tensorType(through.getOperand()).getShape();
+    SmallVector<AffineExpr> exprs;
+    if ((!readsOwnIndicesOnly(generic) || !generators.empty()) &&
+        failed(getSourceIndices(&getContext(), generic.getExtents(), finer,
+                                exprs)))
+      return;
+    for (Value tensor : generators)
+      replaceAt(tensor.getDefiningOp<GenericOp>(), finer);
+    replaceAt(generic, finer);
+  }
+
+  /// Moves `generic` to `shape`, and a reshape behind it.
+  void replaceAt(GenericOp generic, ArrayRef<int64_t> shape) {
     OpBuilder builder(generic);
-    GenericOp moved =
-        createAt(builder, generic, tensorType(through.getOperand()).getShape());
+    GenericOp moved = createAt(builder, generic, shape);
     generic.replaceAllUsesWith(
         ReshapeOp::create(builder, generic.getLoc(), generic.getType(), moved)
             .getResult());

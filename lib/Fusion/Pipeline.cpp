@@ -26,13 +26,20 @@ void tdsl::buildFusionPipeline(OpPassManager &manager,
   if (options.fuse) {
     functions.addPass(createMoveReshapesPass());
     functions.addPass(createRecogniseContractionsPass());
-    functions.addPass(createSplitReductionsPass());
-    functions.addPass(createInlineProducersPass());
+    // What fills the edges of windows reads reshapes, too.
+    functions.addPass(createMoveReshapesPass());
+    SplitReductionsPassOptions splitOptions;
+    splitOptions.target = options.target;
+    functions.addPass(createSplitReductionsPass(splitOptions));
+    InlineProducersPassOptions inlineOptions;
+    inlineOptions.target = options.target;
+    functions.addPass(createInlineProducersPass(inlineOptions));
     // Bodies that came together fold.
     functions.addPass(createCanonicalizerPass());
   }
   FormKernelsPassOptions formOptions;
   formOptions.fuse = options.fuse;
+  formOptions.target = options.target;
   functions.addPass(createFormKernelsPass(formOptions));
   if (options.fuse) {
     MergeKernelsPassOptions mergeOptions;

@@ -10,10 +10,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "tdsl/Fusion/Bodies.h"
+#include "tdsl/Fusion/CostModel.h"
 #include "tdsl/Fusion/KernelRules.h"
 #include "tdsl/Fusion/Passes.h"
 
+#include "mlir/IR/Remarks.h"
+
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace tdsl;
@@ -69,10 +75,16 @@ int64_t adjustNumParts(int64_t parts, int64_t extent) {
 
 struct SplitReductionsPass
     : public tdsl::impl::SplitReductionsPassBase<SplitReductionsPass> {
+  using tdsl::impl::SplitReductionsPassBase<
+      SplitReductionsPass>::SplitReductionsPassBase;
+
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     if (function.isExternal())
       return;
+    model = loadCostModel(target, function);
+    if (!model)
+      return signalPassFailure();
     for (Block *block : getGraphBlocks(function))
       runOnBlock(*block);
   }
@@ -81,6 +93,48 @@ struct SplitReductionsPass
     sinkScalars(block);
     for (auto generic : llvm::make_early_inc_range(block.getOps<GenericOp>()))
       split(generic);
+  }
+
+  /// Whether two launches, of which the first fills more of the device, take
+  /// less time than one.
+  bool pays(GenericOp generic, int64_t parts) {
+    double results = double(generic.getType().getNumElements());
+    KernelCost whole;
+    llvm::SmallDenseSet<Value> tensors;
+    for (ReadOp read : getReads(generic))
+      if (tensors.insert(read.getTensor()).second)
+        whole.bytes += getNumBytes(read.getTensorType());
+    whole.ops =
+        double(getNumPoints(generic)) * double(getBodyCost(generic) + 1);
+    whole.registers = 56;
+    // A row is reduced by a block of a GPU, or by one thread of a CPU; results
+    // of a loop lie beside each other in a block, or in the lanes of a vector.
+    bool isCPU = model->getTarget().isCPU;
+    whole.blocks =
+        isRowReduction(generic)
+            ? results
+            : std::ceil(results / (isCPU ? 16 : CostModel::blockThreads));
+    KernelCost first = whole, second;
+    first.blocks *= double(parts);
+    second.bytes = getNumBytes(generic.getType()) * double(parts + 1);
+    second.ops = results * double(parts);
+    second.registers = whole.registers;
+    second.blocks = whole.blocks;
+    double atOnce = model->getNs(whole) + model->getLaunchNs();
+    double inTwo =
+        model->getNs(first) + model->getNs(second) + 2 * model->getLaunchNs();
+    bool isFaster = inTwo < atOnce;
+    auto opts = remark::RemarkOpts::name("two-stages")
+                    .category("fusion")
+                    .function(getOperation().getName());
+    auto text = llvm::formatv("{0} in {1} parts: {2:f1} us, {3:f1} us at once",
+                              isFaster ? "reduced" : "not reduced", parts,
+                              inTwo / 1000, atOnce / 1000)
+                    .str();
+    (isFaster ? remark::passed(generic.getLoc(), opts)
+              : remark::missed(generic.getLoc(), opts))
+        << text << remark::metric("Decision", "split");
+    return isFaster;
   }
 
   void split(GenericOp generic) {
@@ -97,7 +151,7 @@ struct SplitReductionsPass
     unsigned axis = getSplitAxis(reduceExtents, parts);
     int64_t extent = reduceExtents[axis];
     parts = adjustNumParts(parts, extent);
-    if (parts < 2)
+    if (parts < 2 || !pays(generic, parts))
       return;
     int64_t length = extent / parts, rest = extent % parts;
     OpBuilder builder(generic);
@@ -205,6 +259,8 @@ struct SplitReductionsPass
     }
     llvm_unreachable("argmax and argmin are not split");
   }
+
+  std::optional<CostModel> model;
 };
 
 } // namespace

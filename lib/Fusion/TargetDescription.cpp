@@ -43,6 +43,7 @@ constexpr Figure figures[] = {
     {"cache_bytes", &TargetDescription::cacheBytes, false},
     {"cache_gb_per_s", &TargetDescription::cacheGBPerS, false},
     {"f32_gflop_per_s", &TargetDescription::f32GflopPerS, false},
+    {"element_gop_per_s", &TargetDescription::elementGopPerS, false},
     {"launch_ns", &TargetDescription::launchNs, false},
 };
 

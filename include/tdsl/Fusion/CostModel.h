@@ -19,8 +19,8 @@ namespace tdsl {
 struct KernelCost {
   /// Bytes of the operands and results, each once.
   double bytes = 0;
-  /// Operations on scalars; a fused multiply-add is two.
-  double ops = 0;
+  /// Operations of contractions, a fused multiply-add is two, and of bodies.
+  double flops = 0, ops = 0;
   /// Blocks of a GPU, or work items of a CPU: how much may run side by side.
   double blocks = 1;
   /// Of a GPU, estimated before there is code: what a thread and a block need.
@@ -42,9 +42,18 @@ public:
   /// Bytes that a kernel moves, in ns, when the whole device works on it; a
   /// tensor of `tensorBytes` that fits the cache moves at the cache's speed.
   double getMoveNs(double bytes, double tensorBytes) const;
-  /// Operations, in ns, when the whole device works on them.
-  double getComputeNs(double ops) const;
+  /// The work of a kernel, in ns, when the whole device works on it.
+  double getComputeNs(const KernelCost &cost) const {
+    return cost.flops / target.f32GflopPerS + cost.ops / target.elementGopPerS;
+  }
   double getLaunchNs() const { return target.launchNs; }
+
+  /// What it costs to evaluate bodies of `cost` additions (getBodyCost) at
+  /// `points` points, in ns, on the whole device. Each takes as long as a fused
+  /// multiply-add, which counts as two.
+  double getBodyNs(double cost, double points) const {
+    return cost * points / target.elementGopPerS;
+  }
 
   /// The time of kernels in one launch, without the launch itself. A single
   /// kernel is the case of one.
@@ -68,6 +77,13 @@ public:
 private:
   TargetDescription target;
 };
+
+/// Loads a target description for a pass; nothing after an error at `at`.
+std::optional<CostModel> loadCostModel(llvm::StringRef target,
+                                       mlir::Operation *at);
+
+/// Bytes of a tensor.
+double getNumBytes(mlir::Type type);
 
 /// The cost of two kernels as one that does the work of both.
 KernelCost operator+(const KernelCost &lhs, const KernelCost &rhs);

@@ -68,10 +68,14 @@ def RecogniseContractionsPass : Pass<"tds-recognise-contractions", "::mlir::func
 def SplitReductionsPass : Pass<"tds-split-reductions", "::mlir::func::FuncOp"> {
   let summary = "Split long reductions with few results in two stages";
   let description = [{
-    A reduction with fewer results than it takes to fill a device is done in a fixed number of parts, and then over the parts. The split
-    depends on the extents only, so that the order of the terms is the same on every run and device.
+    A reduction with fewer results than it takes to fill a device is done in a fixed number of parts, and then over the parts, where the
+    cost model finds two launches faster than one. The split depends on the extents and the target description only, so that the order of the
+    terms is the same on every run.
   }];
   let dependentDialects = ["::tdsl::tds::TDSDialect"];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"\"host-cpu\"", "Name or file of the target description">
+  ];
   let statistics = [Statistic<"numSplit", "split", "Number of reductions split">];
 }
 
@@ -79,9 +83,13 @@ def InlineProducersPass : Pass<"tds-inline-producers", "::mlir::func::FuncOp"> {
   let summary = "Inline element generics into the bodies that read them";
   let description = [{
     A `tds.read` of a generic without a reduction is replaced by that generic's body at the read's indices, where this does not
-    multiply work: the producer has one reader and is evaluated no more often than before, or it costs next to nothing.
+    multiply work: the producer has one reader and is evaluated no more often than before, or it costs next to nothing. A producer that
+    would be stored for readers at other indices (windows, paddings) is evaluated in each of them where the cost model finds that faster.
   }];
   let dependentDialects = ["::tdsl::tds::TDSDialect"];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"\"host-cpu\"", "Name or file of the target description">
+  ];
   let statistics = [Statistic<"numInlined", "inlined", "Number of reads replaced by a body">];
 }
 
@@ -97,7 +105,8 @@ def FormKernelsPass : Pass<"tds-form-kernels", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::tdsl::tds::TDSDialect"];
   let options = [
     Option<"fuse", "fuse", "bool", /*default=*/"true", "Join operations; otherwise each is a kernel of its own">,
-    Option<"maxBuffers", "max-buffers", "unsigned", /*default=*/"64", "Most inputs and outputs of one kernel">
+    Option<"maxBuffers", "max-buffers", "unsigned", /*default=*/"64", "Most inputs and outputs of one kernel">,
+    Option<"target", "target", "std::string", /*default=*/"\"host-cpu\"", "Name or file of the target description">
   ];
   let statistics = [
     Statistic<"numKernels", "kernels", "Number of kernels made">,

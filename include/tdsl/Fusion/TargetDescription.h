@@ -35,6 +35,8 @@ struct TargetDescription {
   /// Of the whole device; 10^9 bytes and operations a second. A fused
   /// multiply-add counts as two.
   double memoryGBPerS = 0, cacheBytes = 0, cacheGBPerS = 0, f32GflopPerS = 0;
+  /// Operations of bodies, as in element kernels; 10^9 a second.
+  double elementGopPerS = 0;
   /// What a launch costs beside the work of its kernel.
   double launchNs = 0;
 
