@@ -220,7 +220,7 @@ struct InlineProducersPass
     }
     if (!isStored || saved < 0)
       return false;
-    double gained = model->getMoveNs(saved, bytes) + model->getLaunchNs(),
+    double gained = model->getMoveNs(saved, bytes),
            spent = model->getBodyNs(double(cost), points);
     bool pays = gained > spent;
     auto opts = remark::RemarkOpts::name("recompute")
