@@ -94,9 +94,6 @@ std::string KernelGroups::describeObstacle(unsigned lhs, unsigned rhs) const {
   case Obstacle::Order:
     return "another kernel stands between the two: it reads from one and "
            "gives to the other";
-  case Obstacle::Copy:
-    return "one updates a variable whose old value is still needed behind the "
-           "two";
   }
   llvm_unreachable("an obstacle without words");
 }

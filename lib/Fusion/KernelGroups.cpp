@@ -96,24 +96,13 @@ KernelGroups::KernelGroups(Block &block, unsigned maxBuffers)
     groupOf.push_back(index);
     order.push_back(index);
   }
-  findOldReaders(block);
+  findWriters(block);
 }
 
-void KernelGroups::findOldReaders(Block &block) {
+void KernelGroups::findWriters(Block &block) {
   auto function = dyn_cast<func::FuncOp>(block.getParentOp());
   if (!function)
     return;
-  llvm::DenseMap<Attribute, SmallVector<unsigned, 2>> readers;
-  for (unsigned op = 0; op < ops.size(); ++op)
-    for (Value value : getTensorOperands(ops[op])) {
-      while (auto reshape = value.getDefiningOp<ReshapeOp>())
-        value = reshape.getOperand();
-      auto argument = dyn_cast<BlockArgument>(value);
-      if (argument && argument.getOwner() == &block)
-        if (Attribute variable =
-                function.getArgAttr(argument.getArgNumber(), attr::kVariable))
-          readers[variable].push_back(op);
-    }
   for (OpOperand &operand : block.getTerminator()->getOpOperands()) {
     Attribute variable =
         function.getResultAttr(operand.getOperandNumber(), attr::kVariable);
@@ -123,7 +112,6 @@ void KernelGroups::findOldReaders(Block &block) {
     auto writer = indexOf.find(value.getDefiningOp());
     if (!variable || writer == indexOf.end())
       continue;
-    oldReaders[writer->second] = readers.lookup(variable);
     for (BlockArgument argument : function.getArguments())
       if (function.getArgAttr(argument.getArgNumber(), attr::kVariable) ==
           variable)
@@ -238,23 +226,6 @@ KernelGroups::getReached(ArrayRef<unsigned> from) const {
   return reached;
 }
 
-bool KernelGroups::wouldNeedCopy(unsigned lhs, unsigned rhs) const {
-  std::optional<llvm::DenseSet<unsigned>> reached;
-  for (unsigned group : {lhs, rhs})
-    for (unsigned op : groups[group].members)
-      for (unsigned reader : oldReaders.lookup(op)) {
-        unsigned other = groupOf[reader];
-        if (other == lhs || other == rhs)
-          continue;
-        if (!reached)
-          reached = getReached({lhs, rhs});
-        // What needs the copy already is not made worse.
-        if (reached->contains(other) && !getReached({group}).contains(other))
-          return true;
-      }
-  return false;
-}
-
 std::optional<llvm::DenseSet<unsigned>>
 KernelGroups::getBehind(unsigned first, unsigned second) const {
   // What lies between and is reached from `first` must come after the joined
@@ -330,8 +301,6 @@ KernelGroups::Obstacle KernelGroups::findObstacle(unsigned lhs,
   bool isFirst = groups[lhs].position < groups[rhs].position;
   if (!getBehind(isFirst ? lhs : rhs, isFirst ? rhs : lhs))
     return Obstacle::Order;
-  if (wouldNeedCopy(lhs, rhs))
-    return Obstacle::Copy;
   return Obstacle::None;
 }
 

@@ -61,7 +61,6 @@ public:
     Members, ///< too many operations
     Buffers, ///< too many inputs and outputs
     Order,   ///< a third group stands between
-    Copy,    ///< a variable's old value is needed behind its new one
   };
   Obstacle findObstacle(unsigned lhs, unsigned rhs) const;
   /// The obstacle in words, for people who ask why a result is stored.
@@ -92,7 +91,7 @@ public:
 private:
   /// Notes what `op` reads.
   void connect(unsigned op);
-  void findOldReaders(mlir::Block &block);
+  void findWriters(mlir::Block &block);
   bool readsEachOtherAligned(unsigned lhs, unsigned rhs,
                              const KernelShape &shape) const;
   /// The groups from `first` to `second` that need `first`; nothing where one
@@ -103,18 +102,11 @@ private:
   /// one.
   void makeAdjacent(unsigned first, unsigned second,
                     const llvm::DenseSet<unsigned> &behind);
-  /// Whether a kernel with the members of both groups would write a variable
-  /// before an operation behind it has read the old value, so that a copy of
-  /// the variable were needed.
-  bool wouldNeedCopy(unsigned lhs, unsigned rhs) const;
   /// The groups that read, at any distance, what one of these makes.
   llvm::DenseSet<unsigned> getReached(llvm::ArrayRef<unsigned> from) const;
 
   unsigned maxBuffers;
   llvm::SmallVector<mlir::Operation *> ops;
-  /// Of an operation that makes a variable's new value: the operations that
-  /// read the old one.
-  llvm::DenseMap<unsigned, llvm::SmallVector<unsigned, 2>> oldReaders;
   /// The operation that makes the new value, by the old one.
   llvm::DenseMap<mlir::Value, unsigned> writers;
   llvm::DenseMap<mlir::Operation *, unsigned> indexOf;
