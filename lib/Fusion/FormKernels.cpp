@@ -90,7 +90,7 @@ struct FormKernelsPass
     }
     model = loadCostModel(target, function);
     if (!model)
-      return signalPassFailure();
+      return failure();
     KernelGroups groups(block, maxBuffers);
     if (fuse) {
       joinReaders(groups);
