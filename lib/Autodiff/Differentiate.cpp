@@ -133,8 +133,7 @@ static LogicalResult differentiateCounting(ModuleOp module, bool keepStops,
     if (auto stop = dyn_cast<StopGradientOp>(op); stop && !keepStops) {
       stop.replaceAllUsesWith(stop.getOperand());
       stop.erase();
-    }
-    if (auto independent = dyn_cast<IndependentOp>(op)) {
+    } else if (auto independent = dyn_cast<IndependentOp>(op)) {
       independent.replaceAllUsesWith(independent.getOperand());
       independent.erase();
     }

@@ -305,7 +305,9 @@ KernelGroups::Obstacle KernelGroups::findObstacle(unsigned lhs,
 }
 
 bool KernelGroups::tryJoin(unsigned lhs, unsigned rhs) {
-  if (lhs == rhs || findObstacle(lhs, rhs) != Obstacle::None)
+  // A group without members has become a part of another one.
+  if (lhs == rhs || groups[lhs].members.empty() ||
+      groups[rhs].members.empty() || findObstacle(lhs, rhs) != Obstacle::None)
     return false;
   unsigned first = groups[lhs].position < groups[rhs].position ? lhs : rhs;
   unsigned second = first == lhs ? rhs : lhs;
