@@ -96,6 +96,30 @@ export fn power(x: f32[9], n: f32) -> (a: f32[9], b: f32[9], c: f32[9]) {
   (x ** f32(i32(min(abs(n), 4))), pow(x, 3), x ** 3)
 }
 )",
+      // A group of operations that has become a part of another is not joined
+      // once more.
+      R"(
+use nn, optim
+dim A = 4, B = 3, C = 7
+fn fun0(x: float[...s], y: float[...s]) -> float[...s] {
+  let a = (sin(y)) ** 4
+  0 * x + (max(a, a)) ** 0
+}
+param p2: f32[C, A] = 0
+param p3: f32[B] = 0
+param p4: f16[B] = 0
+state q5: i64[C] = 0
+step e0(x6: f32[B, 7], x7: bf16[B, C, 4]) -> (r0: f32) {
+  let v8 = (if ((f32(q5) // (abs(0.1) + 0.5)) >= (f32(q5) - f32(q5))) then ((u8(q5) + 4) + clamp(u8(q5), 1, 5)) else ((if bool(q5) then u8(q5) else u8(q5)) + (u8(q5) // u8(q5))))
+  let v9 = sign(abs(abs(v8)))
+  let v10[j11 < 6] = tanh(prod[r12 < 3, r13 < 2](erf(x7[j11 // 2, v9[2 * r13] % 7, r12 % A])))
+  let v16[j17 < 2, j18 < 3, j19 < 2] = erf(prod[r20 < 2](tanh(fun0((f32(p4[B - 1 - r20])) ** 1, (p3[B - 1 - j17] * f32(p4[j18]))))))
+  let loss21 = sum(v16) + mean(p3 * p3)
+  minimize loss21 with optim.adamw(lr = 0.01, weight_decay = 0.1)
+  q5 <- (abs(q5) * clamp(q5, 1, 7))
+  (loss21)
+}
+)",
       // Variables without elements share their place.
       R"(
 param a: f32[6, 0] = 0
