@@ -63,13 +63,9 @@ public:
       moving.push_back({buffer, content});
       return;
     }
-    auto &space =
-        spaces[{static_cast<int>(buffer.getSpace()), buffer.getIndex()}];
-    splitAt(space, buffer.getOffset());
-    splitAt(space, buffer.getEnd());
-    space.erase(space.lower_bound(buffer.getOffset()),
-                space.lower_bound(buffer.getEnd()));
-    space[buffer.getOffset()] = {buffer.getEnd(), content};
+    forget(buffer);
+    spaces[{static_cast<int>(buffer.getSpace()), buffer.getIndex()}]
+          [buffer.getOffset()] = {buffer.getEnd(), content};
   }
 
   /// The content of the whole buffer, or nothing where it is not of one piece.
