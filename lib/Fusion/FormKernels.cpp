@@ -69,6 +69,9 @@ struct FormKernelsPass
     func::FuncOp function = getOperation();
     if (function.isExternal())
       return;
+    model = loadCostModel(target, function);
+    if (!model)
+      return signalPassFailure();
     for (Block *block : getGraphBlocks(function))
       if (failed(runOnBlock(function, *block)))
         return signalPassFailure();
@@ -88,9 +91,6 @@ struct FormKernelsPass
       return op.emitOpError(
           "cannot become part of a kernel; run tds-generalize first");
     }
-    model = loadCostModel(target, function);
-    if (!model)
-      return failure();
     KernelGroups groups(block, maxBuffers);
     if (fuse) {
       joinReaders(groups);
