@@ -430,29 +430,40 @@ std::string ProgramWriter::writeResults(std::vector<std::string> &names,
 
 /// The head of an entry stands before its body but names its results, so the
 /// body is written apart.
-void ProgramWriter::writeExport() {
-  hostile = random.chance(70);
-  inStep = false;
+ProgramWriter::EntryHead ProgramWriter::beginEntry(const std::string &keyword,
+                                                   bool isStep) {
+  inStep = isStep;
   pool.clear();
-  note("declaration export fn");
-  std::string entry = "e" + std::to_string(entries++);
-  std::string inputs = writeInputs(false);
+  note("declaration " + keyword);
+  EntryHead head;
+  head.text = keyword + " e" + std::to_string(entries++);
+  head.text += "(" + writeInputs(isStep) + ")";
   addVariablesToPool();
-  std::string before = std::move(program.text);
+  head.before = std::move(program.text);
   program.text.clear();
   ++indent;
   writeOutsideGather();
   writeStatements(2 + random.pick(4));
+  return head;
+}
+
+void ProgramWriter::endEntry(EntryHead &head) {
   --indent;
   std::string body = std::move(program.text);
   std::vector<std::string> names;
-  std::string types = writeResults(names, false);
-  program.text = std::move(before);
-  line("export fn " + entry + "(" + inputs + ") -> (" + types + ") {");
+  std::string types = writeResults(names, inStep);
+  program.text = std::move(head.before);
+  line(head.text + " -> (" + types + ") {");
   std::string list;
   for (const std::string &name : names)
     list += (list.empty() ? "" : ", ") + name;
   program.text += body + "  (" + list + ")\n}\n";
+}
+
+void ProgramWriter::writeExport() {
+  hostile = random.chance(70);
+  EntryHead head = beginEntry("export fn", false);
+  endEntry(head);
 }
 
 void ProgramWriter::writeUpdate(const Value &loss) {
@@ -525,17 +536,7 @@ static std::string scaleFor(double bound) {
 
 void ProgramWriter::writeStep() {
   hostile = false;
-  inStep = true;
-  pool.clear();
-  note("declaration step");
-  std::string entry = "e" + std::to_string(entries++);
-  std::string inputs = writeInputs(true);
-  addVariablesToPool();
-  std::string before = std::move(program.text);
-  program.text.clear();
-  ++indent;
-  writeOutsideGather();
-  writeStatements(2 + random.pick(4));
+  EntryHead head = beginEntry("step", true);
   // The loss: what is active, weighted by a wave so that no gradient is even.
   Value loss;
   loss.name = name("loss");
@@ -598,20 +599,11 @@ void ProgramWriter::writeStep() {
       Expr e = expression(state.kind, 2, false);
       line(state.name + " <- " + e.text);
     }
-  --indent;
-  std::string body = std::move(program.text);
-  std::vector<std::string> names;
   // Params have new values by now, so only what the body defined is given back.
   std::vector<Value> results;
   for (Value &value : pool)
     if (value.name[0] != 'p' && value.name[0] != 'q')
       results.push_back(value);
   pool = results;
-  std::string types = writeResults(names, true);
-  program.text = std::move(before);
-  line("step " + entry + "(" + inputs + ") -> (" + types + ") {");
-  std::string list;
-  for (const std::string &name : names)
-    list += (list.empty() ? "" : ", ") + name;
-  program.text += body + "  (" + list + ")\n}\n";
+  endEntry(head);
 }

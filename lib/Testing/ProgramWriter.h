@@ -98,6 +98,13 @@ private:
   void writeModule();
   void writeLayer();
   void writeVariables();
+  /// What stands before the body of an entry: the text of the program so far,
+  /// and the entry's own up to its results.
+  struct EntryHead {
+    std::string before, text;
+  };
+  EntryHead beginEntry(const std::string &keyword, bool isStep);
+  void endEntry(EntryHead &head);
   void writeExport();
   void writeStep();
   void writeUpdate(const Value &loss);
