@@ -61,7 +61,9 @@ BodyEmitter::evaluate(tds::ScatterOp op, ArrayRef<LaneIndex> indices) {
 
 void BodyEmitter::emit(Operation *op) {
   if (auto constant = dyn_cast<tds::ConstantOp>(op)) {
-    if (constant.getType().isIndex())
+    if (Value number = numbers.lookup(op))
+      values[constant] = number;
+    else if (constant.getType().isIndex())
       indexValues[constant] =
           lanes.constantIndex(cast<IntegerAttr>(constant.getValue()).getInt());
     else
@@ -120,8 +122,11 @@ Value BodyEmitter::emitRandom(tds::RandomOp op) {
   };
   Value iteration =
       op.getIteration() ? low(get(op.getIteration())) : lanes.i32(0);
+  Value site = numbers.lookup(op);
+  if (!site)
+    site = lanes.i32(op.getSite());
   Value operands[] = {get(op.getSeed()), get(op.getLinear()), iteration,
-                      low(get(op.getStep())), lanes.i32(op.getSite())};
+                      low(get(op.getStep())), site};
   lanes.unify(operands);
   auto emitAt = op.getKind() == tds::RandomKind::Uniform
                     ? scalarmath::emitUniformAt

@@ -31,7 +31,6 @@ FailureOr<OutlinedKernel> OutlinedKernel::get(func::FuncOp function) {
   if (counters)
     result.counters.assign(counters.asArrayRef().begin(),
                            counters.asArrayRef().end());
-  unsigned numCounters = 0;
   for (auto [i, input] : llvm::enumerate(result.kernel.getInputs())) {
     auto argument = dyn_cast<BlockArgument>(input);
     if (!argument || argument.getOwner() != &block)
@@ -40,7 +39,7 @@ FailureOr<OutlinedKernel> OutlinedKernel::get(func::FuncOp function) {
     if (argument.getArgNumber() != i)
       return function.emitError("has its kernel's inputs in another order"),
              failure();
-    result.inputBuffers.push_back(result.isCounter(i) ? numCounters++
+    result.inputBuffers.push_back(result.isCounter(i) ? result.numCounters++
                                                       : result.numBuffers++);
   }
   auto inPlace = function->getAttrOfType<DenseI64ArrayAttr>("plan.in_place");
@@ -70,9 +69,13 @@ std::vector<OutlinedKernel> OutlinedKernel::getParts() {
     part.kernel = op;
     part.inputBuffers.clear();
     part.outputBuffers.clear();
-    for (Value input : op.getInputs())
-      part.inputBuffers.push_back(
-          inputBuffers[cast<BlockArgument>(input).getArgNumber()]);
+    part.counters.clear();
+    for (auto [i, input] : llvm::enumerate(op.getInputs())) {
+      unsigned number = cast<BlockArgument>(input).getArgNumber();
+      part.inputBuffers.push_back(inputBuffers[number]);
+      if (isCounter(number))
+        part.counters.push_back(i);
+    }
     for (Value output : op.getOutputs())
       part.outputBuffers.push_back(outputBuffers[std::distance(
           yielded.begin(), llvm::find(yielded, output))]);

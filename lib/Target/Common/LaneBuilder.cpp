@@ -438,8 +438,9 @@ Value LaneBuilder::loadLanes(const Buffer &buffer, const LaneIndex &offset,
   for (unsigned lane = 0; lane < width; ++lane) {
     Value at = safe.lanes ? extract(safe.lanes, lane)
                           : add(safe.base, i64(safe.step * lane));
-    Value element = LLVM::LoadOp::create(builder, loc, type,
-                                         address(buffer.pointer, type, at));
+    auto element = LLVM::LoadOp::create(builder, loc, type,
+                                        address(buffer.pointer, type, at));
+    element.setInvariant(buffer.isInvariant);
     result = LLVM::InsertElementOp::create(builder, loc, result.getType(),
                                            result, element, i32(lane));
   }
@@ -489,8 +490,10 @@ Value LaneBuilder::load(const Buffer &buffer, ArrayRef<LaneIndex> given,
     Value at = offset.base;
     if (inside)
       at = arith::SelectOp::create(builder, loc, inside, at, i64(0));
-    value = LLVM::LoadOp::create(builder, loc, type,
-                                 address(buffer.pointer, type, at));
+    auto element = LLVM::LoadOp::create(builder, loc, type,
+                                        address(buffer.pointer, type, at));
+    element.setInvariant(buffer.isInvariant);
+    value = element;
   } else {
     Value active = mask;
     if (inside)
@@ -504,9 +507,14 @@ Value LaneBuilder::load(const Buffer &buffer, ArrayRef<LaneIndex> given,
     } else {
       Value from = address(buffer.pointer, type, offset.base);
       unsigned alignment = alignmentOf(buffer, offset, bytes);
-      value = active
-                  ? maskedLoad(vector, from, active, bytes)
-                  : LLVM::LoadOp::create(builder, loc, vector, from, alignment);
+      if (active) {
+        value = maskedLoad(vector, from, active, bytes);
+      } else {
+        auto whole =
+            LLVM::LoadOp::create(builder, loc, vector, from, alignment);
+        whole.setInvariant(buffer.isInvariant);
+        value = whole;
+      }
     }
   }
   value = bitcast(builder, loc, value, getMemoryType(buffer.element));

@@ -51,14 +51,30 @@ FailureOr<OwningOpRef<ModuleOp>> tdsl::gpu::emitKernels(ModuleOp plan) {
   SmallVector<target::OutlinedKernel> kernels;
   if (failed(target::collectKernels(plan, kernels)))
     return failure();
-  for (const target::OutlinedKernel &kernel : kernels) {
-    auto schedule = kernel.kernel->getAttrOfType<DictionaryAttr>("schedule");
-    if (!schedule || !schedule.get("grid") || !schedule.get("block"))
-      return tds::KernelOp(kernel.kernel)
-          .emitOpError("has no schedule for a GPU; run "
-                       "tds-select-schedule{target=cuda} first");
-    tdsl::gpu::KernelEmitter(kernel, *code).emit(kernel);
+  auto requireSchedule = [](tds::KernelOp kernel) -> LogicalResult {
+    auto schedule = kernel->getAttrOfType<DictionaryAttr>("schedule");
+    if (schedule && schedule.get("grid") && schedule.get("block"))
+      return success();
+    return kernel.emitOpError("has no schedule for a GPU; run "
+                              "tds-select-schedule{target=cuda} first");
+  };
+  for (target::OutlinedKernel &kernel : kernels) {
+    if (failed(requireSchedule(kernel.kernel)))
+      return failure();
+    for (auto part : kernel.kernel.getBlock()->getOps<tds::KernelOp>())
+      if (failed(requireSchedule(part)))
+        return failure();
   }
+  PartFunctions parts(kernels);
+  unsigned numParts = 0;
+  parts.forEachShared([&](SharedPart &shared) {
+    std::string name =
+        ("tds_p" + Twine(numParts++) + "_" + shared.part.kernel.getKind())
+            .str();
+    tdsl::gpu::KernelEmitter(shared, name, *code).emit(shared);
+  });
+  for (const target::OutlinedKernel &kernel : kernels)
+    tdsl::gpu::KernelEmitter(kernel, *code).emit(kernel, parts);
   return code;
 }
 

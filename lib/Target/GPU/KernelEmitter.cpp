@@ -35,7 +35,7 @@ KernelEmitter::KernelEmitter(const target::OutlinedKernel &outlined,
   builder.setInsertionPointToEnd(target.getBody());
   SmallVector<Type> parameters(outlined.numBuffers,
                                LLVM::LLVMPointerType::get(context));
-  parameters.append(outlined.counters.size(), builder.getI64Type());
+  parameters.append(outlined.numCounters, builder.getI64Type());
   auto type =
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), parameters);
   func::FuncOp source = outlined.function;
@@ -45,6 +45,64 @@ KernelEmitter::KernelEmitter(const target::OutlinedKernel &outlined,
   SmallVector<int32_t> block(getArray("block"));
   function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
                     builder.getDenseI32ArrayAttr(block));
+  describeBuffers(outlined);
+  Block *entry = function.addEntryBlock(builder);
+  builder.setInsertionPointToStart(entry);
+  llvm::append_range(pointers,
+                     entry->getArguments().take_front(outlined.numBuffers));
+  llvm::append_range(iterations,
+                     entry->getArguments().drop_front(outlined.numBuffers));
+}
+
+KernelEmitter::KernelEmitter(SharedPart &shared, StringRef name,
+                             ModuleOp target)
+    : kernel(shared.part.kernel),
+      schedule(kernel->getAttrOfType<DictionaryAttr>("schedule")),
+      target(target), builder(target.getBodyRegion()), loc(kernel.getLoc()),
+      lanes(builder, loc, getLaneOptions()), body(lanes) {
+  MLIRContext *context = target.getContext();
+  builder.setInsertionPointToEnd(target.getBody());
+  const target::OutlinedKernel &part = shared.part;
+  // Buffers are in global memory, which only a kernel's parameters are known to
+  // be.
+  SmallVector<Type> parameters(part.numBuffers,
+                               LLVM::LLVMPointerType::get(context, 1));
+  parameters.append(part.numCounters, builder.getI64Type());
+  for (const SharedPart::Number &number : shared.numbers)
+    if (number.varies)
+      parameters.push_back(target::getRegisterType(number.value.getType()));
+  parameters.push_back(builder.getI64Type());
+  parameters.push_back(LLVM::LLVMPointerType::get(context, 3));
+  auto type =
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), parameters);
+  function = LLVM::LLVMFuncOp::create(builder, loc, name, type,
+                                      LLVM::Linkage::Internal);
+  // Once for all kernels is the purpose: neither inlined nor copied for some of
+  // its callers. It may hold barriers.
+  function.setNoInline(true);
+  function.setConvergent(true);
+  function.setPassthroughAttr(builder.getStrArrayAttr({"noduplicate"}));
+  describeBuffers(part);
+  Block *entry = function.addEntryBlock(builder);
+  builder.setInsertionPointToStart(entry);
+  ValueRange arguments = entry->getArguments();
+  auto take = [&](unsigned count) {
+    ValueRange taken = arguments.take_front(count);
+    arguments = arguments.drop_front(count);
+    return taken;
+  };
+  for (Value pointer : take(part.numBuffers))
+    pointers.push_back(LLVM::AddrSpaceCastOp::create(
+        builder, loc, LLVM::LLVMPointerType::get(context), pointer));
+  llvm::append_range(iterations, take(part.numCounters));
+  for (const SharedPart::Number &number : shared.numbers)
+    if (number.varies)
+      body.setNumber(number.op, take(1).front());
+  blockOfPart = take(1).front();
+  sharedOfPart = take(1).front();
+}
+
+void KernelEmitter::describeBuffers(const target::OutlinedKernel &outlined) {
   // Every buffer lies at a multiple of 16 bytes, but no more is said than its
   // size is a multiple of: LLVM widens loads of neighbours (three floats become
   // four) where the alignment allows it, and would read behind the end.
@@ -57,7 +115,8 @@ KernelEmitter::KernelEmitter(const target::OutlinedKernel &outlined,
   };
   for (auto [argument, position] : llvm::zip_equal(
            kernel.getBlock()->getArguments(), outlined.inputBuffers))
-    restrict(position, argument.getType());
+    if (!outlined.isCounter(argument.getArgNumber()))
+      restrict(position, argument.getType());
   for (auto [output, position] :
        llvm::zip_equal(kernel.getOutputs(), outlined.outputBuffers))
     restrict(position, output.getType());
@@ -68,26 +127,25 @@ KernelEmitter::KernelEmitter(const target::OutlinedKernel &outlined,
       function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
                           builder.getUnitAttr());
   }
-  function.addEntryBlock(builder);
-  builder.setInsertionPointToStart(&function.getBody().front());
 }
 
 void KernelEmitter::enter(const target::OutlinedKernel &outlined) {
   kernel = outlined.kernel;
   schedule = kernel->getAttrOfType<DictionaryAttr>("schedule");
-  Block *entry = &function.getBody().front();
   for (auto [argument, position] : llvm::zip_equal(
            kernel.getBlock()->getArguments(), outlined.inputBuffers)) {
     if (outlined.isCounter(argument.getArgNumber())) {
       body.setRegister(argument,
-                       LLVM::TruncOp::create(
-                           builder, loc, builder.getI32Type(),
-                           entry->getArgument(outlined.numBuffers + position)));
+                       LLVM::TruncOp::create(builder, loc, builder.getI32Type(),
+                                             iterations[position]));
       continue;
     }
-    body.setBuffer(argument, target::Buffer::dense(
-                                 entry->getArgument(position),
-                                 cast<RankedTensorType>(argument.getType())));
+    target::Buffer buffer = target::Buffer::dense(
+        pointers[position], cast<RankedTensorType>(argument.getType()));
+    // LLVM sees this for the parameters of kernels only.
+    buffer.isInvariant = blockOfPart && outlined.disjoint &&
+                         !llvm::is_contained(outlined.outputBuffers, position);
+    body.setBuffer(argument, buffer);
   }
   outputs.clear();
   sharesBuffers = llvm::any_of(outlined.outputBuffers, [&](unsigned buffer) {
@@ -95,14 +153,14 @@ void KernelEmitter::enter(const target::OutlinedKernel &outlined) {
   });
   for (auto [output, position] :
        llvm::zip_equal(kernel.getOutputs(), outlined.outputBuffers))
-    outputs.push_back(
-        target::Buffer::dense(entry->getArgument(position),
-                              cast<RankedTensorType>(output.getType())));
+    outputs.push_back(target::Buffer::dense(
+        pointers[position], cast<RankedTensorType>(output.getType())));
 }
 
-void KernelEmitter::emit(const target::OutlinedKernel &outlined) {
+void KernelEmitter::emit(const target::OutlinedKernel &outlined,
+                         const PartFunctions &parts) {
   if (kernel.hasParts()) {
-    emitParts(outlined);
+    emitParts(outlined, parts);
   } else {
     enter(outlined);
     emitKind();
@@ -110,7 +168,16 @@ void KernelEmitter::emit(const target::OutlinedKernel &outlined) {
   LLVM::ReturnOp::create(builder, loc, ValueRange{});
 }
 
-void KernelEmitter::emitParts(const target::OutlinedKernel &outlined) {
+void KernelEmitter::emit(SharedPart &shared) {
+  enter(shared.part);
+  emitKind();
+  LLVM::ReturnOp::create(builder, loc, ValueRange{});
+  shared.function = function;
+  shared.sharedBytes = sharedBytes;
+}
+
+void KernelEmitter::emitParts(const target::OutlinedKernel &outlined,
+                              const PartFunctions &parts) {
   target::OutlinedKernel whole = outlined;
   {
     OpBuilder::InsertionGuard guard(builder);
@@ -132,7 +199,12 @@ void KernelEmitter::emitParts(const target::OutlinedKernel &outlined) {
           arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, block,
                                 lanes.i64(firstBlock)));
     sharedBytes = 0;
-    lanes.ifThen(isMine, [&] { emitKind(); });
+    lanes.ifThen(isMine, [&] {
+      if (const PartFunctions::Call *call = parts.find(part.kernel))
+        callPart(*call, block);
+      else
+        emitKind();
+    });
     mostSharedBytes = std::max(mostSharedBytes, sharedBytes);
     firstBlock = end;
     lanes.setLanes(1);
@@ -142,6 +214,33 @@ void KernelEmitter::emitParts(const target::OutlinedKernel &outlined) {
   else
     sharedOfParts.setGlobalType(
         LLVM::LLVMArrayType::get(builder.getI8Type(), mostSharedBytes));
+}
+
+void KernelEmitter::callPart(const PartFunctions::Call &call, Value block) {
+  MLIRContext *context = builder.getContext();
+  SmallVector<Value> arguments;
+  for (unsigned buffer : call.buffers)
+    arguments.push_back(LLVM::AddrSpaceCastOp::create(
+        builder, loc, LLVM::LLVMPointerType::get(context, 1),
+        pointers[buffer]));
+  for (unsigned counter : call.counters)
+    arguments.push_back(iterations[counter]);
+  for (auto [value, number] :
+       llvm::zip_equal(call.numbers, call.shared->numbers))
+    if (number.varies)
+      arguments.push_back(
+          lanes.constant(target::getRegisterType(value.getType()), value));
+  arguments.push_back(lanes.sub(block, lanes.i64(firstBlock)));
+  auto shared = LLVM::LLVMPointerType::get(context, 3);
+  sharedBytes = call.shared->sharedBytes;
+  if (sharedBytes > 0)
+    arguments.push_back(LLVM::AddressOfOp::create(builder, loc, shared,
+                                                  sharedOfParts.getSymName()));
+  else
+    arguments.push_back(LLVM::ZeroOp::create(builder, loc, shared));
+  auto made =
+      LLVM::CallOp::create(builder, loc, call.shared->function, arguments);
+  made.setConvergent(true);
 }
 
 void KernelEmitter::emitKind() {
@@ -170,6 +269,8 @@ Value KernelEmitter::getThread() {
 }
 
 Value KernelEmitter::getBlock() {
+  if (blockOfPart)
+    return blockOfPart;
   Value id = NVVM::BlockIdXOp::create(builder, loc, builder.getI32Type());
   Value number = arith::ExtUIOp::create(builder, loc, builder.getI64Type(), id);
   return firstBlock > 0 ? lanes.sub(number, lanes.i64(firstBlock)) : number;
@@ -290,13 +391,15 @@ void KernelEmitter::storeOutputs(ArrayRef<LaneIndex> indices,
 
 Value KernelEmitter::createShared(StringRef name, Type element, int64_t count) {
   OpBuilder::InsertionGuard guard(builder);
-  if (sharedOfParts) {
+  if (sharedOfParts || sharedOfPart) {
     int64_t begin = llvm::alignTo(sharedBytes, 16);
     sharedBytes =
         begin + count * llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
-    Value base = LLVM::AddressOfOp::create(
-        builder, loc, LLVM::LLVMPointerType::get(builder.getContext(), 3),
-        sharedOfParts.getSymName());
+    Value base = sharedOfPart;
+    if (!base)
+      base = LLVM::AddressOfOp::create(
+          builder, loc, LLVM::LLVMPointerType::get(builder.getContext(), 3),
+          sharedOfParts.getSymName());
     return lanes.address(base, builder.getI8Type(), lanes.i64(begin));
   }
   builder.setInsertionPoint(function);

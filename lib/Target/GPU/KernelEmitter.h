@@ -7,6 +7,8 @@
 #ifndef TDSL_LIB_TARGET_GPU_KERNELEMITTER_H
 #define TDSL_LIB_TARGET_GPU_KERNELEMITTER_H
 
+#include "PartFunctions.h"
+
 #include "tdsl/Dialect/TDS/TDSOps.h"
 #include "tdsl/Target/Common/BodyEmitter.h"
 #include "tdsl/Target/Common/KernelAnalysis.h"
@@ -20,15 +22,26 @@ namespace tdsl::gpu {
 /// `emit…` function that fills the body.
 class KernelEmitter {
 public:
-  /// Makes the function in `target` and opens its body.
+  /// Makes the function of a kernel in `target` and opens its body.
   KernelEmitter(const target::OutlinedKernel &outlined, mlir::ModuleOp target);
+  /// Makes the function `name` of a part that several kernels have.
+  KernelEmitter(SharedPart &shared, llvm::StringRef name,
+                mlir::ModuleOp target);
 
-  /// Emits the kernel, or its parts, and closes the function.
-  void emit(const target::OutlinedKernel &outlined);
+  /// Emits the kernel, or its parts, and closes the function. Parts that are
+  /// functions by now are called.
+  void emit(const target::OutlinedKernel &outlined, const PartFunctions &parts);
+  /// Emits the shared part, and closes its function.
+  void emit(SharedPart &shared);
 
 private:
+  /// What the function says of its buffers: their alignment, and whether they
+  /// overlap.
+  void describeBuffers(const target::OutlinedKernel &outlined);
   /// Emits each part under a test of the block's number.
-  void emitParts(const target::OutlinedKernel &outlined);
+  void emitParts(const target::OutlinedKernel &outlined,
+                 const PartFunctions &parts);
+  void callPart(const PartFunctions::Call &call, mlir::Value block);
   /// Takes up a kernel, or a part of one: where its tensors are, and how it
   /// runs.
   void enter(const target::OutlinedKernel &outlined);
@@ -98,11 +111,16 @@ private:
   unsigned numData = 0;
   /// Whether an output lies in the place of an input.
   bool sharesBuffers = false;
-  /// The first block of the part.
+  /// The buffers and the numbers of iterations that the function is given.
+  llvm::SmallVector<mlir::Value> pointers, iterations;
+  /// The first block of the part; in the function of a part its argument.
   int64_t firstBlock = 0;
+  mlir::Value blockOfPart;
   /// Of a kernel with parts: the shared memory of all of them, how much of it
   /// the part at hand has, and how much the largest has.
   mlir::LLVM::GlobalOp sharedOfParts;
+  /// In the function of a part: where its shared memory is.
+  mlir::Value sharedOfPart;
   int64_t sharedBytes = 0, mostSharedBytes = 0;
   mlir::ModuleOp target;
   mlir::LLVM::LLVMFuncOp function;

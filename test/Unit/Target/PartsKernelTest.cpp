@@ -128,3 +128,62 @@ func.func private @k(%x: tensor<300xf32>, %s: tensor<5xf32>, %z: tensor<5x2100xf
   return %0#0, %0#1, %0#2 : tensor<300xf32>, tensor<5xf32>, tensor<5x2100xf32>
 })");
 }
+
+// Parts that are alike are one function on the GPU: with other buffers, in the
+// place of their inputs or not, with shared memory and barriers, with other
+// numbers in their bodies.
+TEST(PartsKernel, Alike) {
+  std::string
+      loop = R"(tds.kernel "loop" (%X) : (tensor<301xf32>) -> tensor<301xf32> {
+    ^bb0(%m: tensor<301xf32>):
+      %r = tds.generic (%i) in (301) : tensor<301xf32> {
+        %v = tds.read %m[%i] : tensor<301xf32>
+        %n = tds.constant FACTOR : f32
+        %w = tds.mul %v, %n : f32
+        %s = tds.constant 3 : i64
+        %at = tds.apply affine_map<(d0) -> (d0)> (%i)
+        %q = tds.random uniform %s, %s, %at {site = SITE : i32} : f32
+        %z0 = tds.add %w, %q : f32
+        tds.yield %z0 : f32
+      }
+      tds.yield %r : tensor<301xf32>
+    })",
+      row = R"(tds.kernel "row" (%X) : (tensor<3x1500xf32>) -> (tensor<3xf32>) {
+    ^bb0(%m: tensor<3x1500xf32>):
+      %t = tds.generic (%i) in (3) max (%j) in (1500) : tensor<3xf32> {
+        %v = tds.read %m[%i, %j] : tensor<3x1500xf32>
+        %n = tds.constant FACTOR : f32
+        %w = tds.mul %v, %n : f32
+        tds.yield %w : f32
+      }
+      tds.yield %t : tensor<3xf32>
+    })";
+  auto make = [](std::string text, std::string input, std::string factor,
+                 std::string site = "0") {
+    auto put = [&](const std::string &what, const std::string &with) {
+      size_t at = text.find(what);
+      if (at != std::string::npos)
+        text.replace(at, what.size(), with);
+    };
+    put("%X", input);
+    put("FACTOR", factor);
+    put("SITE", site);
+    return text;
+  };
+  checkKernel(
+      R"(
+func.func private @k(%x: tensor<301xf32>, %y: tensor<301xf32>, %z: tensor<3x1500xf32>, %u: tensor<3x1500xf32>)
+    -> (tensor<301xf32>, tensor<301xf32>, tensor<301xf32>, tensor<3xf32>, tensor<3xf32>)
+    attributes {plan.in_place = array<i64: -1, -1, 1, -1, -1>, plan.disjoint} {
+  %0:5 = tds.kernel "parts" (%x, %y, %z, %u) : (tensor<301xf32>, tensor<301xf32>, tensor<3x1500xf32>, tensor<3x1500xf32>)
+      -> (tensor<301xf32>, tensor<301xf32>, tensor<301xf32>, tensor<3xf32>, tensor<3xf32>) {
+  ^bb0(%a: tensor<301xf32>, %b: tensor<301xf32>, %c: tensor<3x1500xf32>, %d: tensor<3x1500xf32>):
+    %p0 = )" +
+      make(loop, "%a", "2.0", "4") + "%p1 = " + make(row, "%c", "0.5") +
+      "%p2 = " + make(loop, "%a", "3.0", "5") + "%p3 = " +
+      make(row, "%d", "-1.0") + "%p4 = " + make(loop, "%b", "4.0", "6") + R"(
+    tds.yield %p0, %p2, %p4, %p1, %p3 : tensor<301xf32>, tensor<301xf32>, tensor<301xf32>, tensor<3xf32>, tensor<3xf32>
+  }
+  return %0#0, %0#1, %0#2, %0#3, %0#4 : tensor<301xf32>, tensor<301xf32>, tensor<301xf32>, tensor<3xf32>, tensor<3xf32>
+})");
+}

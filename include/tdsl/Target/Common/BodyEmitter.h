@@ -39,6 +39,11 @@ public:
   mlir::Value getRegister(mlir::Value tensor) {
     return registers.lookup(tensor);
   }
+  /// Makes the value of a scalar tds.constant, or the site of a tds.random,
+  /// `value` (register form) instead of what the operation says.
+  void setNumber(mlir::Operation *op, mlir::Value value) {
+    numbers[op] = value;
+  }
   const Buffer *getBuffer(mlir::Value tensor) {
     auto it = buffers.find(tensor);
     return it == buffers.end() ? nullptr : &it->second;
@@ -73,6 +78,7 @@ private:
 
   llvm::DenseMap<mlir::Value, Buffer> buffers;
   llvm::DenseMap<mlir::Value, mlir::Value> registers;
+  llvm::DenseMap<mlir::Operation *, mlir::Value> numbers;
   // Of the body at hand.
   llvm::DenseMap<mlir::Value, mlir::Value> values;
   llvm::DenseMap<mlir::Value, LaneIndex> indexValues;

@@ -21,8 +21,10 @@ struct OutlinedKernel {
   /// argument that is the number of an iteration: its size argument.
   llvm::SmallVector<unsigned> inputBuffers, outputBuffers;
   unsigned numBuffers = 0;
-  /// The block arguments that are numbers of iterations, in order.
+  /// The block arguments that are numbers of iterations, in order, and how many
+  /// size arguments the function has for them.
   llvm::SmallVector<unsigned> counters;
+  unsigned numCounters = 0;
   bool isCounter(unsigned input) const {
     return llvm::is_contained(counters, input);
   }

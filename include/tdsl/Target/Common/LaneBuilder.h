@@ -66,6 +66,8 @@ struct Buffer {
   llvm::SmallVector<int64_t> strides;
   /// Alignment of `pointer` in bytes; 0: that of every buffer.
   unsigned alignment = 0;
+  /// Nothing writes the tensor while the kernel runs.
+  bool isInvariant = false;
 
   /// A dense row-major tensor.
   static Buffer dense(mlir::Value pointer, mlir::RankedTensorType type);
