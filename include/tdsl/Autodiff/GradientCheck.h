@@ -24,7 +24,8 @@ struct GradientCheckOptions {
   /// difference by at most `relativeTolerance` times the larger of the two plus
   /// `absoluteTolerance` times max(1, |loss|). All arithmetic is f64; the step
   /// is 1e-5, and where that fails 1e-6 and 1e-4, so that a kink nearby is not
-  /// taken for a fault.
+  /// taken for a fault. Where the difference grows as the step shrinks, the
+  /// loss jumps there, and other random arguments are drawn.
   double relativeTolerance = 1e-5;
   double absoluteTolerance = 1e-9;
   /// Print a line for every variable and direction, not only one for each

@@ -23,6 +23,8 @@ namespace tdsl::autodiff {
 struct Comparison {
   double analytic = 0, numeric = 0, error = 0;
   bool passes = false;
+  /// The loss is not continuous here: the difference grows as the step shrinks.
+  bool jumps = false;
 };
 
 struct VariableReport {
@@ -43,6 +45,8 @@ struct GradientReport {
   bool passes() const;
   /// Whether a comparison failed, zeros aside.
   bool disagrees() const;
+  /// Whether a comparison failed because the loss jumps there.
+  bool meetsJump() const;
 };
 
 /// Two programs made from one gradient of a function: one that gives the
@@ -56,13 +60,16 @@ public:
           unsigned gradientIndex,
           const std::function<void(mlir::ModuleOp)> &tamper = nullptr);
 
-  /// Compares at random arguments, or at the ones given.
+  /// Compares at random arguments, or at the ones given. Where the loss jumps
+  /// (floor, comparisons) within the smallest step, others are drawn.
   GradientReport
   run(const GradientCheckOptions &options,
       std::optional<std::vector<reference::Tensor>> arguments = std::nullopt);
 
 private:
   using Tensors = std::vector<reference::Tensor>;
+  GradientReport runAt(const std::optional<Tensors> &given, Random &random,
+                       const GradientCheckOptions &options);
   std::string evaluateBase(const Tensors &arguments, Tensors &gradients,
                            double &loss, reference::StopRecorder &stops);
   Comparison compare(const Tensors &arguments, const Tensors &gradients,

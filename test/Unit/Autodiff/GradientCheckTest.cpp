@@ -197,3 +197,37 @@ TEST(GradientCheck, holdsStoppedValues) {
       return %g : tensor<3x4xf32>
     })"));
 }
+
+/// Where the loss jumps within the smallest step, other arguments are tried: of
+/// these 200 numbers one is that close to a jump at many a seed.
+TEST(GradientCheck, drawsOtherArgumentsWhereTheLossJumps) {
+  const char *text =
+      R"(func.func @f(%x: tensor<200xf32>) -> tensor<200xf32> {
+    %y = tds.generic (%i) in (200) : tensor<200xf32> {
+      %a = tds.read %x[%i] : tensor<200xf32>
+      %c = tds.constant 1.0e+02 : f32
+      %b = tds.mul %a, %c : f32
+      %f = tds.floor %b : f32
+      %s = tds.add %a, %f : f32
+      tds.yield %s : f32
+    }
+    %l = tds.reduce sum %y axes [0] : tensor<200xf32> to tensor<f32>
+    %g = tds.gradient %l wrt %x : tensor<f32> wrt tensor<200xf32>
+    return %g : tensor<200xf32>
+  })";
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    autodiff::GradientCheckOptions options;
+    options.seed = seed;
+    auto module = parse(text);
+    ASSERT_TRUE(module);
+    std::string written;
+    llvm::raw_string_ostream os(written);
+    EXPECT_TRUE(succeeded(autodiff::checkGradients(*module, os, options)))
+        << "seed " << seed << "\n"
+        << written;
+    // A wrong rule is found all the same.
+    options.scaleRule = "tds.add:1.01";
+    EXPECT_FALSE(succeeded(autodiff::checkGradients(*module, os, options)))
+        << "seed " << seed;
+  }
+}
