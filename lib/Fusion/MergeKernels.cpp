@@ -5,8 +5,9 @@
 // Kernels of which none needs another's result become the parts of one. Between
 // two groups there may be no path: along results, and from a reader of a
 // variable's old value to the kernel that writes the new one, since that would
-// take a copy of the variable. Nearest first, so that equal layers give equal
-// groups, and values do not live longer than they must.
+// take a copy of the variable. The kernels of a loop's body are joined among
+// themselves; its carried values are variables to it. Nearest first, so that
+// equal layers give equal groups, and values do not live longer than they must.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,10 +45,18 @@ Value getViewed(Value value) {
 
 double getBytes(Value value) { return getNumBytes(value.getType()); }
 
-/// The kernels of an entry, in groups; each group is one launch to be.
+/// A place whose old value is replaced by a new one: a variable of an entry, a
+/// value that a loop carries.
+struct Update {
+  Value before, after;
+};
+
+/// The kernels of an entry or of the body of a loop, in groups; each group is
+/// one launch to be.
 class MergedKernels {
 public:
-  MergedKernels(func::FuncOp function, const CostModel &model);
+  MergedKernels(Block &block, ArrayRef<Update> updates, func::FuncOp function,
+                const CostModel &model);
 
   /// Joins two groups where that is allowed and pays, and says so.
   bool tryJoin(unsigned lhs, unsigned rhs);
@@ -63,7 +72,7 @@ public:
   Operation *getOperation(unsigned kernel) const { return kernels[kernel]; }
 
 private:
-  void addEdges(func::FuncOp function);
+  void addEdges(Block &block, ArrayRef<Update> updates);
   void close();
   /// The most bytes that live at one point when the groups run in their order.
   double getPeak() const;
@@ -91,9 +100,10 @@ private:
 
 } // namespace
 
-MergedKernels::MergedKernels(func::FuncOp function, const CostModel &model)
+MergedKernels::MergedKernels(Block &block, ArrayRef<Update> updates,
+                             func::FuncOp function, const CostModel &model)
     : function(function), model(model) {
-  for (Operation &op : function.getBody().front()) {
+  for (Operation &op : block) {
     if (!isa<KernelOp, FoldOp>(op))
       continue;
     numberOf[&op] = kernels.size();
@@ -102,11 +112,11 @@ MergedKernels::MergedKernels(func::FuncOp function, const CostModel &model)
     kernels.push_back(&op);
   }
   successors.resize(kernels.size());
-  addEdges(function);
+  addEdges(block, updates);
   mostBytes = getPeak() + model.getBytesOfLaunch();
 }
 
-void MergedKernels::addEdges(func::FuncOp function) {
+void MergedKernels::addEdges(Block &block, ArrayRef<Update> updates) {
   llvm::DenseMap<Value, SmallVector<unsigned, 4>> readers;
   llvm::DenseSet<Value> returned;
   for (auto [number, kernel] : llvm::enumerate(kernels))
@@ -119,22 +129,14 @@ void MergedKernels::addEdges(func::FuncOp function) {
         successors[producer->second].insert(number);
     }
   close();
-  Operation *terminator = function.getBody().front().getTerminator();
-  llvm::DenseMap<Attribute, Value> oldValues;
-  for (BlockArgument argument : function.getArguments())
-    if (Attribute variable =
-            function.getArgAttr(argument.getArgNumber(), attr::kVariable))
-      oldValues[variable] = argument;
-  for (OpOperand &operand : terminator->getOpOperands()) {
-    Value value = getViewed(operand.get());
-    returned.insert(value);
-    Attribute variable =
-        function.getResultAttr(operand.getOperandNumber(), attr::kVariable);
-    auto writer = numberOf.find(value.getDefiningOp());
-    if (writer == numberOf.end() || !variable)
+  for (Value value : block.getTerminator()->getOperands())
+    returned.insert(getViewed(value));
+  for (const Update &update : updates) {
+    auto writer = numberOf.find(getViewed(update.after).getDefiningOp());
+    if (writer == numberOf.end())
       continue;
     unsigned to = writer->second;
-    for (unsigned reader : readers[oldValues.lookup(variable)])
+    for (unsigned reader : readers[update.before])
       if (reader != to && !reached[to].test(reader)) {
         successors[reader].insert(to);
         close();
@@ -302,7 +304,38 @@ struct MergeKernelsPass
     std::optional<CostModel> model = loadCostModel(target, function);
     if (!model)
       return signalPassFailure();
-    MergedKernels merged(function, *model);
+    // Inner loops first: what lies in them is no kernel of the outer block.
+    SmallVector<FoldOp> folds;
+    function.walk<WalkOrder::PostOrder>(
+        [&](FoldOp fold) { folds.push_back(fold); });
+    for (FoldOp fold : folds) {
+      SmallVector<Update> updates;
+      for (auto [before, after] :
+           llvm::zip_equal(fold.getCarried(), fold.getYieldedCarried()))
+        updates.push_back({before, after});
+      mergeBlock(*fold.getBlock(), updates, *model);
+    }
+    mergeBlock(function.getBody().front(), getUpdates(function), *model);
+  }
+
+  static SmallVector<Update> getUpdates(func::FuncOp function) {
+    SmallVector<Update> updates;
+    llvm::DenseMap<Attribute, Value> oldValues;
+    for (BlockArgument argument : function.getArguments())
+      if (Attribute variable =
+              function.getArgAttr(argument.getArgNumber(), attr::kVariable))
+        oldValues[variable] = argument;
+    Operation *terminator = function.getBody().front().getTerminator();
+    for (OpOperand &operand : terminator->getOpOperands())
+      if (Attribute variable = function.getResultAttr(
+              operand.getOperandNumber(), attr::kVariable))
+        updates.push_back({oldValues.lookup(variable), operand.get()});
+    return updates;
+  }
+
+  void mergeBlock(Block &block, ArrayRef<Update> updates,
+                  const CostModel &model) {
+    MergedKernels merged(block, updates, getOperation(), model);
     unsigned count = merged.getNumGroups();
     for (unsigned group = 0; group < count; ++group) {
       unsigned tries = 0;
@@ -313,13 +346,12 @@ struct MergeKernelsPass
           numMerged += merged.tryJoin(group, other);
         }
     }
-    build(function, merged);
+    build(block, merged);
   }
 
   /// Builds the groups in their order, before the terminator; what is no kernel
   /// moves to where it is first needed.
-  void build(func::FuncOp function, MergedKernels &merged) {
-    Block &block = function.getBody().front();
+  void build(Block &block, MergedKernels &merged) {
     Operation *terminator = block.getTerminator();
     OpBuilder builder(terminator);
     llvm::DenseSet<Operation *> placed;

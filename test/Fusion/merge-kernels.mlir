@@ -165,3 +165,52 @@ func.func @memory(%x: tensor<1000000xf32> {tds.input = "x"}) -> (tensor<f32> {td
   }
   return %kd, %kf : tensor<f32>, tensor<f32>
 }
+
+// -----
+
+// The kernels of a loop's body run side by side too, with the number of the iteration. What reads a carried value does not run beside the kernel that makes the
+// next one.
+// CHECK-LABEL: func.func @in_a_loop
+// CHECK: tds.fold 3
+// CHECK: ^bb0(%[[T:.*]]: tensor<i32>, %[[H:.*]]: tensor<4xf32>, %[[X:.*]]: tensor<4xf32>):
+// CHECK: %[[P:.*]]:2 = tds.kernel "parts"(%[[H]], %[[T]], %[[X]])
+// CHECK: tds.kernel "loop"(%[[P]]#0)
+// CHECK-NOT: tds.kernel
+// CHECK: tds.yield
+func.func @in_a_loop(%h0: tensor<4xf32> {tds.input = "h"}, %xs: tensor<3x4xf32> {tds.input = "x"})
+    -> (tensor<4xf32> {tds.result = "r"}, tensor<3x4xf32> {tds.result = "s"}) attributes {tds.entry = "function"} {
+  %h, %s = tds.fold 3 carry(%h0) slices(%xs) : (tensor<4xf32>, tensor<3x4xf32>) -> (tensor<4xf32>, tensor<3x4xf32>) {
+  ^bb0(%t: tensor<i32>, %c: tensor<4xf32>, %x: tensor<4xf32>):
+    %a = tds.kernel "loop"(%c) : (tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%p: tensor<4xf32>):
+      %r = tds.generic (%i) in (4) : tensor<4xf32> {
+        %e = tds.read %p[%i] : tensor<4xf32>
+        %f = tds.exp %e : f32
+        tds.yield %f : f32
+      }
+      tds.yield %r : tensor<4xf32>
+    }
+    %b = tds.kernel "loop"(%t, %x) : (tensor<i32>, tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%n: tensor<i32>, %p: tensor<4xf32>):
+      %r = tds.generic (%i) in (4) : tensor<4xf32> {
+        %e = tds.read %p[%i] : tensor<4xf32>
+        %k = tds.read %n[] : tensor<i32>
+        %f = tds.cast %k : i32 to f32
+        %g = tds.mul %e, %f : f32
+        tds.yield %g : f32
+      }
+      tds.yield %r : tensor<4xf32>
+    }
+    %d = tds.kernel "loop"(%a) : (tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%p: tensor<4xf32>):
+      %r = tds.generic (%i) in (4) : tensor<4xf32> {
+        %e = tds.read %p[%i] : tensor<4xf32>
+        %f = tds.sqrt %e : f32
+        tds.yield %f : f32
+      }
+      tds.yield %r : tensor<4xf32>
+    }
+    tds.yield %d, %b : tensor<4xf32>, tensor<4xf32>
+  }
+  return %h, %s : tensor<4xf32>, tensor<3x4xf32>
+}

@@ -9,8 +9,7 @@
 // CHECK-NEXT: plan.fill <result[0] 512 + 4> with 0
 // CHECK-NEXT: plan.loop 3 carried (<result[0] 0 + 16>, <result[0] 512 + 4>) slices (<input[0] 256 + 16 by 16 * 3>) invariants (<input[0] 512 + 64>) collected (<result[0] 256 + 16 by 16 * 3>) attributes {origin = 0 : i64} {
 // CHECK-NEXT: plan.copy <result[0] 0 + 16> to <result[0] 256 + 16 by 16 * 3>
-// CHECK-NEXT: plan.launch @tds_k0_loop (<result[0] 0 + 16>, <input[0] 512 + 64>, <input[0] 256 + 16 by 16 * 3>) -> (<arena[0] 0 + 16>) {origin = 0 : i64}
-// CHECK-NEXT: plan.launch @tds_k1_loop (<result[0] 512 + 4>, <counter[0] 0 + 4>) -> (<result[0] 512 + 4>) {origin = 1 : i64}
+// CHECK-NEXT: plan.launch @tds_k0_parts (<result[0] 0 + 16>, <input[0] 512 + 64>, <input[0] 256 + 16 by 16 * 3>, <result[0] 512 + 4>, <counter[0] 0 + 4>) -> (<arena[0] 0 + 16>, <result[0] 512 + 4>) {origin = 0 : i64}
 // CHECK-NEXT: plan.copy <arena[0] 0 + 16> to <result[0] 0 + 16>
 // CHECK-NEXT: }
 func.func @f(%h: tensor<4xf32> {tds.input = "h"}, %x: tensor<3x4xf32> {tds.input = "x"}, %m: tensor<4x4xf32> {tds.input = "m"})

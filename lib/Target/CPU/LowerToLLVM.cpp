@@ -81,7 +81,7 @@ void KernelLowering::createEntry(OutlinedKernel &kernel, Location loc,
                             ArrayRef<LLVM::GEPArg>{int32_t(i)});
     arguments.push_back(LLVM::LoadOp::create(builder, loc, ptr, slot));
   }
-  for (unsigned i = 0; i < kernel.counters.size(); ++i) {
+  for (unsigned i = 0; i < kernel.numCounters; ++i) {
     Value slot =
         LLVM::GEPOp::create(builder, loc, ptr, i64, block.getArgument(1),
                             ArrayRef<LLVM::GEPArg>{int32_t(i)});
@@ -180,7 +180,7 @@ LogicalResult KernelLowering::lowerParts(OutlinedKernel &kernel) {
   int64_t work = std::max<int64_t>(getWork(kernel), 1);
   createEntry(kernel, loc, [&](ArrayRef<Value> arguments) {
     LaneBuilder lanes(builder, loc, target.laneOptions());
-    size_t range = kernel.numBuffers;
+    size_t range = kernel.numBuffers + kernel.numCounters;
     for (const Part &part : parts) {
       auto scale = [&](Value item) {
         Value ahead = lanes.add(lanes.mul(item, lanes.i64(part.count)),
@@ -224,7 +224,7 @@ FailureOr<LLVM::LLVMFuncOp> KernelLowering::emit(OutlinedKernel &kernel,
   Type ptr = LLVM::LLVMPointerType::get(builder.getContext());
   Type i64 = builder.getI64Type();
   // Buffers, numbers of iterations, the range of work items, scratch.
-  unsigned numCounters = kernel.counters.size(),
+  unsigned numCounters = kernel.numCounters,
            behind = kernel.numBuffers + numCounters;
   SmallVector<Type> parameters(kernel.numBuffers, ptr);
   parameters.append(numCounters, builder.getI32Type());
