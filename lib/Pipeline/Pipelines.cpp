@@ -49,6 +49,7 @@ void tdsl::buildDifferentiationPipeline(OpPassManager &manager,
   manager.addPass(createCanonicalizerPass());
   // What is computed twice would be differentiated twice.
   manager.addPass(createCSEPass());
+  manager.addNestedPass<func::FuncOp>(createBatchFoldsPass());
   if (options.checkNumerics)
     manager.addPass(createMarkPhasesPass());
   manager.addPass(autodiff::createDifferentiatePass());

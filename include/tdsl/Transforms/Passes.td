@@ -66,6 +66,30 @@ def GuardGathersPass : Pass<"tds-guard-gathers", "::mlir::ModuleOp"> {
   ];
 }
 
+def BatchFoldsPass : Pass<"tds-batch-folds", "::mlir::func::FuncOp"> {
+  let summary = "Turn loops without order into operations with one more axis";
+  let description = [{
+    A `tds.fold` that carries nothing, and whose body holds element operations, index definitions, reductions and changes of shape only, becomes these operations on
+    tensors with the iteration as axis 0. A fold with anything else in it, such as a contraction, stays a loop and gets the remark `batch`. Those of `checkpoint` stay, too.
+
+    ```mlir
+    %y = tds.fold 3 carry() slices(%x) : (tensor<3x4xf32>) -> tensor<3x4xf32> {
+    ^bb0(%t: tensor<i32>, %a: tensor<4xf32>):
+      %b = tds.exp %a : tensor<4xf32>
+      tds.yield %b : tensor<4xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    %y = tds.exp %x : tensor<3x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::tdsl::tds::TDSDialect"];
+  let statistics = [
+    Statistic<"numBatched", "batched", "Number of loops that became operations">
+  ];
+}
+
 def MarkPhasesPass : Pass<"tds-mark-phases", "::mlir::ModuleOp"> {
   let summary = "Mark what belongs to the forward pass and what to the update";
   let description = [{
