@@ -51,6 +51,27 @@ bool tdsl::readsAt(ReadOp read, ValueRange indices) {
   return !read.getGuard() && llvm::equal(read.getIndices(), indices);
 }
 
+/// How many bits a body that is one cast of one read adds to floats.
+static int getAddedBits(Operation *op) {
+  if (!isElementGeneric(op))
+    return 0;
+  auto cast = llvm::cast<GenericOp>(op).getYielded().getDefiningOp<CastOp>();
+  if (!cast || !cast.getOperand().getDefiningOp<ReadOp>())
+    return 0;
+  auto from = dyn_cast<FloatType>(cast.getOperand().getType()),
+       to = dyn_cast<FloatType>(cast.getType());
+  return from && to ? int(to.getWidth()) - int(from.getWidth()) : 0;
+}
+
+bool tdsl::onlyWidens(Operation *op) { return getAddedBits(op) > 0; }
+
+bool tdsl::onlyRounds(Operation *op) {
+  if (getAddedBits(op) >= 0)
+    return false;
+  ReadOp read = getReads(op).front();
+  return readsAt(read, getLoopIndices(op)) && read.getTensor().getDefiningOp();
+}
+
 int64_t tdsl::getCost(Operation *op) {
   return TypeSwitch<Operation *, int64_t>(op)
       .Case<ConstantOp, ApplyOp, YieldOp, ScatterYieldOp, StopGradientOp>(

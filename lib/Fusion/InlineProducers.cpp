@@ -90,7 +90,7 @@ struct InlineProducersPass
   }
 
   void inlineEverywhere(GenericOp producer) {
-    if (producer.hasReduction())
+    if (producer.hasReduction() || onlyRounds(producer))
       return;
     simplifyBody(producer.getBlock());
     Readers readers;
@@ -118,8 +118,9 @@ struct InlineProducersPass
       return;
     }
     bool isSingle = !hasOtherUsers && readers.size() == 1;
-    bool isFree =
-        cost == 0 || (cost <= cheapPerReader && !readsLargeTensor(producer));
+    bool isFree = cost == 0 ||
+                  (cost <= cheapPerReader && !readsLargeTensor(producer)) ||
+                  onlyWidens(producer);
     for (auto &[reader, reads] : readers) {
       if (llvm::any_of(reads, [](ReadOp read) {
             return read.getGuard() || read.getClamped();
@@ -274,6 +275,9 @@ struct InlineProducersPass
   static bool mayInlineGuarded(GenericOp producer, int64_t cost,
                                Operation *reader, ArrayRef<ReadOp> reads) {
     ReadOp read = reads.front();
+    if (onlyWidens(producer))
+      return llvm::none_of(reads,
+                           [](ReadOp other) { return other.getClamped(); });
     if (reads.size() != 1 || read.getClamped() || cost > cheapPerReader ||
         !isGather(read))
       return false;

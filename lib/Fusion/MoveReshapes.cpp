@@ -126,8 +126,8 @@ struct MoveReshapesPass
                       to = reshape.getType().getShape();
     bool isUnits = withoutUnits(from) == withoutUnits(to);
     Operation *producer = reshape.getOperand().getDefiningOp();
-    bool isInlinable =
-        isElementGeneric(producer) && reshape.getOperand().hasOneUse();
+    bool isInlinable = isElementGeneric(producer) && !onlyRounds(producer) &&
+                       reshape.getOperand().hasOneUse();
     // Kernels read inputs and variables without their unit axes, whose elements
     // lie at the same places.
     if (isUnits && !producer && from.size() > to.size())
@@ -236,7 +236,9 @@ struct MoveReshapesPass
   }
 
   void moveDown(GenericOp generic) {
-    if (!readsOwnIndicesOnly(generic, /*mayUseIndices=*/true))
+    // Widening goes into what reads: elements are kept as they are.
+    if (!readsOwnIndicesOnly(generic, /*mayUseIndices=*/true) ||
+        onlyWidens(generic))
       return;
     ReshapeOp through;
     llvm::SmallSetVector<Value, 2> generators;

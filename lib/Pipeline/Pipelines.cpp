@@ -41,22 +41,43 @@ void tdsl::registerAllPasses() {
   registerTDSLTargetPasses();
 }
 
-void tdsl::buildDifferentiationPipeline(OpPassManager &manager,
-                                        const PipelineOptions &options) {
+void tdsl::buildEntryPipeline(OpPassManager &manager,
+                              const PipelineOptions &options) {
   // Derivatives are taken of whole functions: calls go first, but those with a
   // derivative of their own stay until it has been used.
   manager.addPass(autodiff::createInlineCallsPass());
+  if (options.amp == "f16") {
+    ScaleLossesPassOptions scaling;
+    scaling.checkNumerics = options.checkNumerics;
+    manager.addPass(createScaleLossesPass(scaling));
+  }
+}
+
+void tdsl::buildDifferentiationPipeline(OpPassManager &manager,
+                                        const PipelineOptions &options) {
+  buildEntryPipeline(manager, options);
   manager.addPass(createCanonicalizerPass());
   // What is computed twice would be differentiated twice.
   manager.addPass(createCSEPass());
   manager.addNestedPass<func::FuncOp>(createBatchFoldsPass());
-  if (options.checkNumerics)
-    manager.addPass(createMarkPhasesPass());
+  bool isMixed = !options.amp.empty();
+  if (options.checkNumerics || isMixed) {
+    MarkPhasesPassOptions marks;
+    marks.updatesOnly = !options.checkNumerics;
+    manager.addPass(createMarkPhasesPass(marks));
+  }
   manager.addPass(autodiff::createDifferentiatePass());
-  if (options.checkNumerics) {
-    // Only what is computed is to be checked.
+  if (options.checkNumerics || isMixed) {
+    // Only what is computed is to be checked and rounded, and what is computed
+    // twice is rounded once.
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
+  }
+  if (isMixed) {
+    MixedPrecisionPassOptions mixed;
+    mixed.type = options.amp;
+    mixed.keepPhases = options.checkNumerics;
+    manager.addPass(createMixedPrecisionPass(mixed));
   }
   if (options.guardGathers || options.checkNumerics) {
     GuardGathersPassOptions guards;

@@ -3,77 +3,20 @@
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See the descriptions of tds-guard-gathers and tds-mark-phases in Passes.td.
-// Values are checked in the order of the program, so that the first flag that
-// is set belongs to the operation that made the first of them.
+// See the description of tds-guard-gathers in Passes.td. Values are checked in
+// the order of the program, so that the first flag that is set belongs to the
+// operation that made the first of them.
 //
 //===----------------------------------------------------------------------===//
 
 #include "EntryFlags.h"
-
-#include "tdsl/Transforms/Passes.h"
+#include "Phases.h"
 
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/SmallPtrSet.h"
-
-namespace tdsl {
-#define GEN_PASS_DEF_MARKPHASESPASS
-#include "tdsl/Transforms/Passes.h.inc"
-} // namespace tdsl
 
 using namespace mlir;
 using namespace tdsl;
 using namespace tdsl::tds;
-
-static constexpr llvm::StringLiteral kPhase = "phase";
-
-//===----------------------------------------------------------------------===//
-// Phases
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-class MarkPhasesPass : public tdsl::impl::MarkPhasesPassBase<MarkPhasesPass> {
-public:
-  void runOnOperation() override {
-    OpBuilder builder(&getContext());
-    auto forward = builder.getStringAttr("forward");
-    auto update = builder.getStringAttr("update");
-    // Functions with a derivative of their own are still called, and those that
-    // compute it belong to the backward pass.
-    llvm::SmallPtrSet<Attribute, 8> derivatives;
-    for (auto function : getOperation().getOps<func::FuncOp>())
-      if (auto rule = function->getAttrOfType<FlatSymbolRefAttr>(attr::kVjp))
-        derivatives.insert(rule.getAttr());
-    for (auto function : getOperation().getOps<func::FuncOp>()) {
-      auto kind = function->getAttrOfType<StringAttr>(attr::kEntry);
-      if (function.isExternal() || (kind && kind == "init") ||
-          derivatives.contains(function.getSymNameAttr()))
-        continue;
-      // What uses a derivative, at any distance, updates a variable.
-      llvm::SmallPtrSet<Operation *, 32> updates;
-      for (Operation &op : function.getBody().front()) {
-        bool updating = isa<GradientOp>(op);
-        for (Value operand : op.getOperands())
-          updating |= updates.contains(operand.getDefiningOp());
-        if (updating)
-          updates.insert(&op);
-        if (op.getNumResults() != 0 && !isa<GradientOp>(op))
-          op.setDiscardableAttr(kPhase, updating ? update : forward);
-      }
-    }
-  }
-};
-
-} // namespace
-
-/// Takes the mark of an operation away and says in words what it stood for.
-static llvm::StringRef takePhase(Operation *op) {
-  auto phase = dyn_cast_or_null<StringAttr>(op->removeDiscardableAttr(kPhase));
-  return !phase                          ? "in the backward pass"
-         : phase.getValue() == "forward" ? "in the forward pass"
-                                         : "in the update of the variables";
-}
 
 //===----------------------------------------------------------------------===//
 // Checks
@@ -153,7 +96,14 @@ static std::string getArgumentText(func::FuncOp entry, unsigned index) {
   return "an input";
 }
 
-void tdsl::checkNumerics(func::FuncOp entry,
+/// A flag that is 0 where the call is skipped.
+static Value unlessSkipped(OpBuilder &builder, Location loc, Value flag,
+                           Value skipped) {
+  Value zero = ConstantOp::createSplat(builder, loc, flag.getType(), 0);
+  return SelectOp::create(builder, loc, flag.getType(), skipped, zero, flag);
+}
+
+void tdsl::checkNumerics(func::FuncOp entry, Value skipped,
                          SmallVectorImpl<EntryFlag> &flags) {
   Block &body = entry.getBody().front();
   OpBuilder builder(entry.getContext());
@@ -176,6 +126,7 @@ void tdsl::checkNumerics(func::FuncOp entry,
   }
 
   for (Operation *op : ops) {
+    bool isForward = isInForward(op);
     llvm::StringRef phase = takePhase(op);
     bool meant = writesInfinity(op);
     for (Value operand : op->getOperands())
@@ -195,6 +146,11 @@ void tdsl::checkNumerics(func::FuncOp entry,
       builder.setInsertionPointAfter(op);
       EntryFlag &flag = flags.emplace_back();
       flag.flag = makeCheck(builder, op->getLoc(), result, meant);
+      if (skipped && !isForward) {
+        // The condition is known at the end only.
+        builder.setInsertionPoint(body.getTerminator());
+        flag.flag = unlessSkipped(builder, op->getLoc(), flag.flag, skipped);
+      }
       flag.text =
           ("the first NaN" + llvm::Twine(meant ? "" : " or infinity") +
            " comes from '" + op->getName().stripDialect() + "' " + phase)

@@ -119,6 +119,31 @@ static Value getOldValue(func::FuncOp entry, FlatSymbolRefAttr variable,
   return entry.getArgument(position);
 }
 
+void tdsl::keepVariables(func::FuncOp step, Value failed,
+                         llvm::function_ref<bool(StringRef)> isExempt) {
+  Operation *terminator = step.getBody().front().getTerminator();
+  OpBuilder builder(terminator);
+  Location loc = step.getLoc();
+  for (unsigned i = 0; i < step.getNumResults(); ++i) {
+    auto variable =
+        step.getResultAttrOfType<FlatSymbolRefAttr>(i, attr::kVariable);
+    if (!variable || (isExempt && isExempt(variable.getValue())))
+      continue;
+    Value value = terminator->getOperand(i);
+    auto type = cast<RankedTensorType>(value.getType());
+    Value old = getOldValue(step, variable, type);
+    if (old == value)
+      continue;
+    Value condition = failed;
+    if (type.getRank() != 0)
+      condition =
+          BroadcastOp::create(builder, loc, type.clone(builder.getI1Type()),
+                              failed, ArrayRef<int64_t>{});
+    terminator->setOperand(
+        i, SelectOp::create(builder, loc, type, condition, old, value));
+  }
+}
+
 void tdsl::addFlagsResult(func::FuncOp entry, ArrayRef<EntryFlag> flags) {
   if (flags.empty())
     return;
@@ -137,24 +162,7 @@ void tdsl::addFlagsResult(func::FuncOp entry, ArrayRef<EntryFlag> flags) {
     Value zero = ConstantOp::createSplat(builder, loc, scalar, 0);
     Value failed =
         CompareOp::create(builder, loc, ComparePredicate::GT, worst, zero);
-    for (unsigned i = 0; i < entry.getNumResults(); ++i) {
-      auto variable =
-          entry.getResultAttrOfType<FlatSymbolRefAttr>(i, attr::kVariable);
-      if (!variable)
-        continue;
-      Value value = terminator->getOperand(i);
-      auto type = cast<RankedTensorType>(value.getType());
-      Value old = getOldValue(entry, variable, type);
-      if (old == value)
-        continue;
-      Value condition = failed;
-      if (type.getRank() != 0)
-        condition =
-            BroadcastOp::create(builder, loc, type.clone(builder.getI1Type()),
-                                failed, ArrayRef<int64_t>{});
-      Value kept = SelectOp::create(builder, loc, type, condition, old, value);
-      terminator->setOperand(i, kept);
-    }
+    keepVariables(entry, failed);
   }
 
   terminator->insertOperands(terminator->getNumOperands(), all);

@@ -31,13 +31,19 @@ bool isStandard(mlir::FileLineColLoc place);
 /// "file:line:column"; empty without a place.
 std::string getPlaceText(mlir::FileLineColLoc place);
 
+/// Makes each variable that the step writes keep its old value where `failed`,
+/// a rank-0 i1, is true; but for those of which `isExempt` says so.
+void keepVariables(mlir::func::FuncOp step, mlir::Value failed,
+                   llvm::function_ref<bool(llvm::StringRef)> isExempt = {});
+
 /// Makes the flags the last result of the entry. In a step, every variable
 /// keeps its old value if one is set. Nothing happens without flags.
 void addFlagsResult(mlir::func::FuncOp entry, llvm::ArrayRef<EntryFlag> flags);
 
 /// Adds a flag for each value of the entry that can hold a NaN or an infinity,
-/// in the order of the program.
-void checkNumerics(mlir::func::FuncOp entry,
+/// in the order of the program. Where `skipped`, a rank-0 i1 or null, is true,
+/// those behind the forward pass are not set.
+void checkNumerics(mlir::func::FuncOp entry, mlir::Value skipped,
                    llvm::SmallVectorImpl<EntryFlag> &flags);
 
 } // namespace tdsl

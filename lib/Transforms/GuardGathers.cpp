@@ -242,6 +242,21 @@ static void takeChecks(func::FuncOp entry, SmallVectorImpl<EntryFlag> &flags) {
   (void)entry.eraseResults(checks);
 }
 
+/// Takes the result away that says which calls are skipped, and gives its
+/// value; null where there is none.
+static Value takeSkipped(func::FuncOp entry) {
+  Operation *terminator = entry.getBody().front().getTerminator();
+  for (unsigned i = 0; i < entry.getNumResults(); ++i) {
+    if (!entry.getResultAttr(i, attr::kSkipped))
+      continue;
+    Value skipped = terminator->getOperand(i);
+    terminator->eraseOperand(i);
+    (void)entry.eraseResult(i);
+    return skipped;
+  }
+  return {};
+}
+
 /// Brings `flags`, values of the body of `fold`, out of it: the fold carries
 /// the largest of each over the iterations. They become results of the fold.
 static void liftFlags(FoldOp fold, MutableArrayRef<Value> flags) {
@@ -307,8 +322,9 @@ void GuardGathersPass::guardEntry(func::FuncOp entry) {
   }
   SmallVector<EntryFlag> flags(found.begin(), found.end());
   takeChecks(entry, flags);
+  Value skipped = takeSkipped(entry);
   if (numerics)
-    checkNumerics(entry, flags);
+    checkNumerics(entry, skipped, flags);
   addFlagsResult(entry, flags);
 }
 

@@ -250,6 +250,8 @@ ExitCode tdslc::compile(const Options &options) {
   if (ExitCode code = saveStage(options, "tds", *program.module))
     return code;
   if (options.emit == "header") {
+    if (!completeEntries(program, options))
+      return ProgramWrong;
     std::string text;
     llvm::raw_string_ostream os(text);
     emitHeader(*program.module, program.path, os);

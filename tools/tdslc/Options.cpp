@@ -89,6 +89,11 @@ static cl::opt<std::string> targetDescription(
     "target-description", cl::value_desc("name|file"), cl::cat(codeCategory),
     cl::desc("the device that fusion decides for: t4, v100, a100, h100, h200, "
              "host-cpu or a JSON file (default: by --arch or --cpu)"));
+static cl::opt<std::string>
+    amp("amp", cl::value_desc("bf16|f16"), cl::cat(codeCategory),
+        cl::desc("mixed precision: contractions multiply 16-bit floats and add "
+                 "in f32, activations are stored in 16 bits, variables and "
+                 "their updates stay f32; f16 with loss scaling"));
 static cl::opt<bool> unchecked(
     "unchecked", cl::cat(codeCategory),
     cl::desc(
@@ -140,8 +145,8 @@ static void refusePlanned(int argc, char **argv) {
     if (!name.consume_front("--"))
       continue;
     name = name.split('=').first;
-    for (StringRef planned : {"amp", "accum", "memory-budget", "allow-tf32",
-                              "fast-math", "parallel"})
+    for (StringRef planned :
+         {"accum", "memory-budget", "allow-tf32", "fast-math", "parallel"})
       if (name == planned)
         usage("--" + name + " is planned, but not there yet");
   }
@@ -190,6 +195,9 @@ tdslc::Options tdslc::parseOptions(int argc, char **argv) {
   if (checked && unchecked)
     usage("--checked and --unchecked exclude each other");
   options.checkNumerics = checkNumerics;
+  options.amp = amp;
+  if (amp.getNumOccurrences() > 0 && amp != "bf16" && amp != "f16")
+    usage("--amp takes bf16 or f16, not '" + amp + "'");
   options.time = timePasses;
   options.saveTemps = saveTemps;
   options.checkGrad = grad;

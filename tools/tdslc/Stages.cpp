@@ -112,10 +112,23 @@ bool tdslc::parseTarget(StringRef text, const Options &options,
   return false;
 }
 
-bool tdslc::runDifferentiation(Program &program, const Options &options) {
+/// What the options say about the passes before kernels.
+static PipelineOptions getPipelineOptions(const Options &options) {
   PipelineOptions pipeline;
   pipeline.guardGathers = !options.unchecked;
   pipeline.checkNumerics = options.checkNumerics;
+  pipeline.amp = options.amp;
+  return pipeline;
+}
+
+bool tdslc::completeEntries(Program &program, const Options &options) {
+  PassManager passes(&program.context, ModuleOp::getOperationName());
+  buildEntryPipeline(passes, getPipelineOptions(options));
+  return succeeded(passes.run(*program.module));
+}
+
+bool tdslc::runDifferentiation(Program &program, const Options &options) {
+  PipelineOptions pipeline = getPipelineOptions(options);
   PassManager passes(&program.context, ModuleOp::getOperationName());
   buildDifferentiationPipeline(passes, pipeline);
   return succeeded(passes.run(*program.module));
@@ -165,6 +178,7 @@ std::string tdslc::getOptionsText(const Options &options) {
   all += options.unchecked ? "--unchecked\n" : "";
   all += options.checked ? "--checked\n" : "";
   all += options.checkNumerics ? "--check-numerics\n" : "";
+  all += options.amp.empty() ? "" : "--amp=" + options.amp + "\n";
   return all;
 }
 

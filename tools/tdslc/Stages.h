@@ -53,6 +53,9 @@ struct Target {
 /// false where it is none.
 bool parseTarget(llvm::StringRef text, const Options &options, Target &target);
 
+/// Gives the entries all the results that they will have, calls inlined.
+bool completeEntries(Program &program, const Options &options);
+
 /// Differentiates and cleans up; the module then is what --emit=tds-opt prints.
 bool runDifferentiation(Program &program, const Options &options);
 

@@ -36,6 +36,14 @@ int64_t getNumPoints(mlir::Operation *op);
 /// Whether `read` is unguarded and its indices are exactly `indices`, in order.
 bool readsAt(tds::ReadOp read, mlir::ValueRange indices);
 
+/// Whether `op` is an element generic that only widens 16-bit floats, which
+/// take half of the memory.
+bool onlyWidens(mlir::Operation *op);
+
+/// Whether `op` is an element generic that only rounds a computed tensor to a
+/// narrower float type at its own indices: that is what is kept in memory.
+bool onlyRounds(mlir::Operation *op);
+
 /// What it costs to evaluate one element operation, in additions; reads,
 /// constants and affine indices are free.
 int64_t getCost(mlir::Operation *op);

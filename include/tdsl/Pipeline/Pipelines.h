@@ -22,6 +22,9 @@ struct PipelineOptions {
   bool guardGathers =
       true; ///< report gathers out of range; off under --unchecked
   bool checkNumerics = false; ///< report where a NaN or infinity comes from
+  /// "bf16" or "f16": what contractions multiply and activations are stored in
+  /// (tds-mixed-precision); f16 with loss scaling. Empty: as the program says.
+  std::string amp;
 };
 
 /// Every dialect, interface and external model that the pipelines need.
@@ -29,6 +32,11 @@ void registerAllDialects(mlir::DialectRegistry &registry);
 
 /// Registers every pass and pipeline by its flag, for tds-opt.
 void registerAllPasses();
+
+/// From what the front end emits to entries with all the results and variables
+/// that they will have: the first part of the pipeline below.
+void buildEntryPipeline(mlir::OpPassManager &manager,
+                        const PipelineOptions &options);
 
 /// From what the front end emits to differentiated, cleaned up tds functions.
 void buildDifferentiationPipeline(mlir::OpPassManager &manager,

@@ -23,6 +23,9 @@ def GuardGathersPass : Pass<"tds-guard-gathers", "::mlir::ModuleOp"> {
     A result with `tds.check = {text, source}` is a rank-0 truth value that must hold (an `assert` of the source, under `--checked`). It becomes a
     flag as well, and is no result any more.
 
+    A result with `tds.skipped` (see `tds-scale-losses`) is taken away. Where it is true, nothing that the backward pass and the update compute is
+    reported.
+
     With `numerics` (`--check-numerics`), every input, variable and result of an operation that holds floats gets a flag too, set where an element is a NaN or an
     infinity, in the order of the program: the first flag that is set names the operation that made the first of them, its line, and whether it
     belongs to the forward pass, the backward pass or the update (see `tds-mark-phases`). Results that come from an infinity that the program itself writes, such as the guard of a mask,
@@ -90,13 +93,103 @@ def BatchFoldsPass : Pass<"tds-batch-folds", "::mlir::func::FuncOp"> {
   ];
 }
 
+def ScaleLossesPass : Pass<"tds-scale-losses", "::mlir::ModuleOp"> {
+  let summary = "Scale losses so that gradients in f16 do not underflow";
+  let description = [{
+    Run when calls are inlined and before derivatives are expanded (`--amp=f16`). In each step with a `tds.gradient` the loss is multiplied with a scale, and
+    each gradient with its inverse. The scale is a power of two, so both are exact but where a number leaves the range of its type.
+
+    The step gets three variables of role `optimizer`: `amp.STEP.scale` (f32), `amp.STEP.good` and `amp.STEP.skipped` (i64), and the results `amp_scale`
+    and `amp_skipped`, their values after the step. Where an element of a gradient is a NaN or an infinity the step is skipped: all variables
+    keep their old bits, but for counters; the scale is halved, not below `smallest-scale`, and `skipped` counts. After `growth-interval` steps in
+    a row without that the scale doubles, up to `largest-scale`.
+
+    With `check-numerics` a result with `tds.skipped` says for `tds-guard-gathers` whether the call is one that a smaller scale may mend.
+
+    Gradients in the bodies of folds, and of entries that are no step, stay as they are. A step with a result of one of the two names is an error.
+
+    ```mlir
+    %g = tds.gradient %loss wrt %w : tensor<f32> wrt tensor<4xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %inverse = tds.div %one, %scale : tensor<f32>
+    %scaled = tds.mul %loss, %scale : tensor<f32>
+    %h = tds.gradient %scaled wrt %w : tensor<f32> wrt tensor<4xf32>
+    %i = tds.broadcast %inverse axes [] : tensor<f32> to tensor<4xf32>
+    %g = tds.mul %h, %i : tensor<4xf32>
+    ```
+  }];
+  let dependentDialects = ["::tdsl::tds::TDSDialect", "::mlir::func::FuncDialect"];
+  let options = [
+    Option<"checkNumerics", "check-numerics", "bool", "false", "Say which calls are skipped and may be mended">,
+    Option<"initialScale", "initial-scale", "double", "65536", "The scale at the first step">,
+    Option<"growthInterval", "growth-interval", "int64_t", "2000", "Steps without an overflow after which the scale doubles">,
+    Option<"smallestScale", "smallest-scale", "double", "1", "The scale is not halved below">,
+    Option<"largestScale", "largest-scale", "double", "16777216", "The scale is not doubled above">
+  ];
+  let statistics = [
+    Statistic<"numGradients", "gradients", "Number of gradients that are scaled">
+  ];
+}
+
+def MixedPrecisionPass : Pass<"tds-mixed-precision", "::mlir::ModuleOp"> {
+  let summary = "Contractions on 16-bit floats with f32 accumulators";
+  let description = [{
+    Run when derivatives are expanded (`--amp=`). Rounds values of f32 to 16 bits, in entries that are no `init`:
+
+    - **Operands of contractions**: of `tds.contract`, and the two factors of a `tds.generic` that sums products of which each factor has a loop
+      index of its own and each summed index is in both (convolutions and their derivatives). What is multiplied is exact in f32, and the sum is f32.
+    - **Stored values**, for all that read them: what a contraction reads; the result of a contraction behind the element operations that it is alone
+      in, as a bias or a residual; what is made of such a result element by element and is read by the backward pass as well; and what is read by several
+      operations of which one reads it across (a sum over leading axes, a window).
+
+    Everything is computed in f32 as before. Rounded is `cast(cast(x))`, which fusion makes a 16-bit tensor in memory.
+
+    Never rounded are variables, results of the entry, what belongs to the update of the variables (marked by `tds-mark-phases`), gradients that the
+    update reads, what a loop carries and collects, and floats of other types. A value that only puts elements of another one in other
+    places is rounded where that is, so that a weight is rounded once, whether it is read transposed or not; what a loop does not change is rounded before it.
+
+    The marks are taken away, unless `keep-phases` says that another pass needs them.
+
+    ```mlir
+    %y = tds.contract %x[0, 1], %w[1, 2] to [0, 2] : tensor<4x8xf32>, tensor<8x2xf32> to tensor<4x2xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %a = tds.cast %x : tensor<4x8xf32> to tensor<4x8xbf16>
+    %b = tds.cast %w : tensor<8x2xf32> to tensor<8x2xbf16>
+    %y = tds.contract %a[0, 1], %b[1, 2] to [0, 2] : tensor<4x8xbf16>, tensor<8x2xbf16> to tensor<4x2xf32>
+    ```
+  }];
+  let dependentDialects = ["::tdsl::tds::TDSDialect", "::mlir::func::FuncDialect"];
+  let options = [
+    Option<"type", "type", "std::string", "\"bf16\"", "bf16 or f16">,
+    Option<"keepPhases", "keep-phases", "bool", "false", "Leave the marks of tds-mark-phases">
+  ];
+  let statistics = [
+    Statistic<"numContractions", "contractions", "Number of contractions on 16-bit operands">,
+    Statistic<"numRounded", "rounded", "Number of values that are stored in 16 bits for all readers">,
+    Statistic<"numCasts", "casts", "Number of other values that are rounded for contractions">
+  ];
+}
+
 def MarkPhasesPass : Pass<"tds-mark-phases", "::mlir::ModuleOp"> {
   let summary = "Mark what belongs to the forward pass and what to the update";
   let description = [{
     Run before derivatives are expanded. Gives the operations of entries a discardable attribute `phase`: `"update"` where they use a
-    `tds.gradient`, at any distance, and otherwise `"forward"`. What the expansion adds has none: that is the backward pass.
-    `tds-guard-gathers` with `numerics` reads and removes the marks.
+    `tds.gradient`, at any distance, and otherwise `"forward"`. What the expansion adds has none: that is the backward pass. What makes a loss has the attribute
+    `loss`.
+    `tds-guard-gathers` with `numerics` and `tds-mixed-precision` read and remove the marks. With `updates-only` the forward pass has none: equal operations
+    of it and of the backward pass can then be merged.
   }];
+  let options = [
+    Option<"updatesOnly", "updates-only", "bool", "false", "Mark what belongs to the update only">
+  ];
 }
 
 #endif // TDSL_TRANSFORMS_PASSES_TD

@@ -114,7 +114,7 @@ LogicalResult TDSDialect::verifyOperationAttribute(Operation *op,
                        StringRef nameAttr) -> LogicalResult {
     for (unsigned i = 0; i < count; ++i)
       if (!getAttr(i, attr::kVariable) && !getAttr(i, nameAttr) &&
-          !getAttr(i, attr::kCheck))
+          !getAttr(i, attr::kCheck) && !getAttr(i, attr::kSkipped))
         return op->emitOpError() << what << " " << i << " of an entry needs '"
                                  << nameAttr << "' or 'tds.variable'";
     return success();
@@ -166,6 +166,14 @@ static LogicalResult verifyBoundaryAttribute(Operation *op,
         tensor.getRank() != 0 || !tensor.getElementType().isInteger(1))
       return op->emitOpError() << "attribute 'tds.check' must be {text, "
                                   "source} of a result tensor<i1>";
+    return success();
+  }
+  if (name == attr::kSkipped) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (what != "result" || !tensor || tensor.getRank() != 0 ||
+        !tensor.getElementType().isInteger(1))
+      return op->emitOpError()
+             << "attribute 'tds.skipped' belongs on a result tensor<i1>";
     return success();
   }
   return op->emitOpError() << "unknown attribute '" << name << "'";

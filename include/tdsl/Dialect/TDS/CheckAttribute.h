@@ -15,6 +15,12 @@ namespace tdsl::tds::attr {
 /// true: an `assert` of the source, before tds-guard-gathers makes it a flag.
 inline constexpr llvm::StringLiteral kCheck = "tds.check";
 
+/// On a result of an entry that is a `tensor<i1>`: true where the call leaves
+/// all variables as they are because gradients overflowed, so that NaNs and
+/// infinities behind the forward pass do no harm. Put there by
+/// tds-scale-losses, taken away by tds-guard-gathers.
+inline constexpr llvm::StringLiteral kSkipped = "tds.skipped";
+
 } // namespace tdsl::tds::attr
 
 #endif // TDSL_DIALECT_TDS_CHECKATTRIBUTE_H

@@ -1,0 +1,553 @@
+//===- MixedPrecision.cpp - contractions on 16-bit floats -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See the description of tds-mixed-precision in Passes.td. The pass decides
+// before any kernel is formed which values are rounded, so that every target,
+// fused or not, and the reference evaluator compute with the same ones.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Phases.h"
+
+#include "tdsl/Dialect/TDS/TDSOps.h"
+#include "tdsl/Transforms/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallBitVector.h"
+
+namespace tdsl {
+#define GEN_PASS_DEF_MIXEDPRECISIONPASS
+#include "tdsl/Transforms/Passes.h.inc"
+} // namespace tdsl
+
+using namespace mlir;
+using namespace tdsl;
+using namespace tdsl::tds;
+
+//===----------------------------------------------------------------------===//
+// What is what
+//===----------------------------------------------------------------------===//
+
+static bool isF32(Value value) {
+  return getElementType(value.getType()).isF32();
+}
+
+static int64_t getNumElements(Value value) {
+  return cast<RankedTensorType>(value.getType()).getNumElements();
+}
+
+/// The operation of the graph that `user` belongs to: a generic where `user` is
+/// a read in its body.
+static Operation *getGraphUser(Operation *user) {
+  return isa<ReadOp>(user) ? user->getParentOp() : user;
+}
+
+/// The reads of `tensor` in the body of `op`.
+static SmallVector<ReadOp> getReadsOf(Value tensor, Operation *op) {
+  SmallVector<ReadOp> reads;
+  for (ReadOp read : op->getRegion(0).front().getOps<ReadOp>())
+    if (read.getTensor() == tensor)
+      reads.push_back(read);
+  return reads;
+}
+
+/// The tensor whose elements `op` only puts in other places, or null.
+static Value getMoved(Operation *op) {
+  if (!op)
+    return {};
+  if (auto reshape = dyn_cast<ReshapeOp>(op))
+    return reshape.getOperand();
+  if (auto transpose = dyn_cast<TransposeOp>(op))
+    return transpose.getOperand();
+  auto generic = dyn_cast<GenericOp>(op);
+  if (!generic || generic.hasReduction())
+    return {};
+  auto read = generic.getYielded().getDefiningOp<ReadOp>();
+  if (!read || read.getGuard())
+    return {};
+  // A gather may take few elements of a large table.
+  for (Value index : read.getIndices())
+    if (!getAffineIndex(index, generic.getIndices()))
+      return {};
+  return read.getTensor();
+}
+
+/// Whether `op` only moves elements, each to a place of its own, along other
+/// axes: a contraction can write its result that way.
+static bool isPermutation(Operation *op) {
+  if (isa<TransposeOp>(op))
+    return true;
+  auto generic = dyn_cast<GenericOp>(op);
+  Value moved = getMoved(op);
+  if (!generic || !moved)
+    return false;
+  auto read = generic.getYielded().getDefiningOp<ReadOp>();
+  return !read.getClamped() &&
+         getNumElements(moved) == getNumElements(generic.getResult()) &&
+         llvm::all_of(read.getIndices(), llvm::IsaPred<BlockArgument>);
+}
+
+/// The factors of the products that a generic sums, where that is a
+/// contraction: each factor has a loop index of its own, and each summed index
+/// is in both. A sum without these reads what it reads once and is bound by
+/// memory.
+static MulOp getProductOfContraction(GenericOp generic) {
+  if (generic.getKind() != ReductionKind::Sum || !isF32(generic.getResult()))
+    return {};
+  auto product = generic.getYielded().getDefiningOp<MulOp>();
+  if (!product)
+    return {};
+  Block *block = generic.getBlock();
+  auto getIndices = [&](Value factor) {
+    llvm::SmallBitVector indices(block->getNumArguments());
+    SmallVector<Value> open{factor};
+    llvm::SmallPtrSet<Operation *, 16> seen;
+    while (!open.empty()) {
+      Value value = open.pop_back_val();
+      if (auto argument = dyn_cast<BlockArgument>(value)) {
+        if (argument.getOwner() == block)
+          indices.set(argument.getArgNumber());
+        continue;
+      }
+      Operation *op = value.getDefiningOp();
+      if (op->getBlock() == block && seen.insert(op).second)
+        llvm::append_range(open, op->getOperands());
+    }
+    return indices;
+  };
+  llvm::SmallBitVector lhs = getIndices(product.getLhs()),
+                       rhs = getIndices(product.getRhs());
+  bool lhsOwn = false, rhsOwn = false;
+  for (unsigned i = 0, end = block->getNumArguments(); i < end; ++i) {
+    if (i >= generic.getNumParallel()) {
+      if (!lhs[i] || !rhs[i])
+        return {};
+      continue;
+    }
+    bool counts = generic.getExtents()[i] != 1;
+    lhsOwn |= counts && lhs[i] && !rhs[i];
+    rhsOwn |= counts && rhs[i] && !lhs[i];
+  }
+  return lhsOwn && rhsOwn ? product : MulOp();
+}
+
+/// Whether `op` gives each element of its result from elements at the same
+/// place, of `tensor` among others, or only moves them.
+static bool isElementwiseOf(Operation *op, Value tensor) {
+  if (op->getNumResults() != 1 || !isF32(op->getResult(0)))
+    return false;
+  if (getNumElements(op->getResult(0)) != getNumElements(tensor))
+    return false;
+  if (isa<ReshapeOp, TransposeOp>(op))
+    return true;
+  if (op->hasTrait<ElementwiseOp>())
+    return !isa<CastOp>(op);
+  auto generic = dyn_cast<GenericOp>(op);
+  return generic && !generic.hasReduction() &&
+         llvm::all_of(getReadsOf(tensor, op), [&](ReadOp read) {
+           return !read.getGuard() && !read.getClamped() &&
+                  llvm::all_of(read.getIndices(), llvm::IsaPred<BlockArgument>);
+         });
+}
+
+/// A reduction that runs against memory, or a read at other places than the
+/// reader's own: these are seldom in the kernel that makes `tensor`.
+static bool isReadAcross(Value tensor, Operation *user) {
+  if (auto reduce = dyn_cast<ReduceOp>(user))
+    return reduce.getAxes().back() !=
+           cast<RankedTensorType>(tensor.getType()).getRank() - 1;
+  auto generic = dyn_cast<GenericOp>(user);
+  if (!generic)
+    return isa<ScatterOp>(user);
+  ValueRange parallel = generic.getParallelIndices();
+  for (ReadOp read : getReadsOf(tensor, user)) {
+    unsigned i = 0;
+    for (Value index : read.getIndices()) {
+      bool own = i < parallel.size() && index == parallel[i];
+      auto argument = dyn_cast<BlockArgument>(index);
+      bool reduced = argument && argument.getOwner() == generic.getBlock() &&
+                     argument.getArgNumber() == i && i >= parallel.size();
+      if (!own && !reduced)
+        return true;
+      ++i;
+    }
+  }
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// One block
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Narrows the contractions of one block of operations on whole tensors.
+class BlockNarrower {
+public:
+  BlockNarrower(Block &block, FloatType narrow)
+      : block(block), narrow(narrow) {}
+
+  void run();
+
+  unsigned numContractions = 0, numRounded = 0, numCasts = 0;
+
+private:
+  void collect();
+  void collectOperands();
+  void collectStored();
+  bool mayRound(Value value);
+  void addRoot(Value value);
+  bool escapes(Value value);
+  Value getLast(Value result);
+  static Value getRoot(Value value);
+  void round(Value value);
+  void spread(Value value, Value small);
+  Value getNarrow(Value value);
+  void narrowContraction(ContractOp contract);
+  void narrowFactor(GenericOp generic, OpOperand &factor);
+  Type getNarrowType(Type type) { return withElementType(type, narrow); }
+
+  Block &block;
+  FloatType narrow;
+  SmallVector<Operation *> contractions;
+  llvm::SetVector<Value> rounded;
+  llvm::DenseMap<Value, Value> narrowed;
+};
+
+} // namespace
+
+/// The value whose elements `value` holds in other places.
+Value BlockNarrower::getRoot(Value value) {
+  while (Value moved = getMoved(value.getDefiningOp()))
+    value = moved;
+  return value;
+}
+
+/// Whether the value, moved or not, is a result of the block or belongs to the
+/// update of the variables: these keep all of their bits.
+bool BlockNarrower::escapes(Value value) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    Operation *op = getGraphUser(user);
+    return op->hasTrait<OpTrait::IsTerminator>() || isUpdate(op) ||
+           (getMoved(op) == value && escapes(op->getResult(0)));
+  });
+}
+
+bool BlockNarrower::mayRound(Value value) {
+  Operation *op = value.getDefiningOp();
+  return op && op->getBlock() == &block && isF32(value) &&
+         !isa<ConstantOp, FoldOp>(op) && !isUpdate(op) && !escapes(value);
+}
+
+/// Follows the result of a contraction through element operations that have it
+/// to themselves, such as a bias or a residual: they end its kernel.
+Value BlockNarrower::getLast(Value result) {
+  while (result.hasOneUse()) {
+    Operation *op = getGraphUser(*result.getUsers().begin());
+    if (op->getBlock() != &block || !isElementwiseOf(op, result))
+      break;
+    result = op->getResult(0);
+  }
+  return result;
+}
+
+/// Rounds where the elements of `value` come from. What permutes these first
+/// and has them to itself comes before: it is part of the kernel.
+void BlockNarrower::addRoot(Value value) {
+  Value root = getRoot(value);
+  while (root.hasOneUse()) {
+    Operation *op = getGraphUser(*root.getUsers().begin());
+    if (op->getBlock() != &block || !isPermutation(op))
+      break;
+    root = op->getResult(0);
+  }
+  if (mayRound(root))
+    rounded.insert(root);
+}
+
+/// Finds the contractions, and rounds what they read.
+void BlockNarrower::collectOperands() {
+  for (Operation &op : block) {
+    if (isUpdate(&op))
+      continue;
+    if (auto contract = dyn_cast<ContractOp>(op)) {
+      if (!isF32(contract.getLhs()))
+        continue;
+      addRoot(contract.getLhs());
+      addRoot(contract.getRhs());
+    } else if (auto generic = dyn_cast<GenericOp>(op)) {
+      MulOp product = getProductOfContraction(generic);
+      if (!product)
+        continue;
+      for (Value factor : product.getOperands())
+        if (auto read = factor.getDefiningOp<ReadOp>())
+          addRoot(read.getTensor());
+    } else {
+      continue;
+    }
+    contractions.push_back(&op);
+  }
+}
+
+/// Rounds what is kept in memory all the same.
+void BlockNarrower::collectStored() {
+  // Results of contractions and what is made of them element by element.
+  llvm::DenseSet<Value> activations;
+  llvm::DenseMap<Operation *, unsigned> numLosses;
+  unsigned losses = 0;
+  llvm::SmallPtrSet<Operation *, 32> isContraction(contractions.begin(),
+                                                   contractions.end());
+  for (Operation &op : block) {
+    numLosses[&op] = losses;
+    if (isLoss(&op))
+      ++losses;
+    if (isContraction.contains(&op)) {
+      activations.insert(op.getResult(0));
+      continue;
+    }
+    auto isActivation = [&](Value operand) {
+      return activations.contains(operand) && isElementwiseOf(&op, operand);
+    };
+    bool derived = llvm::any_of(op.getOperands(), isActivation);
+    if (isa<GenericOp>(op))
+      for (ReadOp read : op.getRegion(0).front().getOps<ReadOp>())
+        derived |= isActivation(read.getTensor());
+    if (derived)
+      activations.insert(op.getResult(0));
+  }
+  for (Operation &op : block) {
+    if (op.getNumResults() != 1 || getMoved(&op) ||
+        !(op.hasTrait<ElementwiseOp>() || isa<GenericOp>(op)))
+      continue;
+    Value value = op.getResult(0);
+    llvm::SmallPtrSet<Operation *, 4> users;
+    bool across = false, later = false;
+    for (Operation *user : value.getUsers()) {
+      Operation *reader = getGraphUser(user);
+      users.insert(reader);
+      across |= isReadAcross(value, reader);
+      later |= numLosses.lookup(reader) > numLosses.lookup(&op);
+    }
+    if (((users.size() > 1 && across) ||
+         (later && activations.contains(value))) &&
+        mayRound(value))
+      rounded.insert(value);
+  }
+}
+
+void BlockNarrower::collect() {
+  collectOperands();
+  for (Operation *op : contractions)
+    addRoot(getLast(op->getResult(0)));
+  collectStored();
+}
+
+/// Rounds a value for all that read it.
+void BlockNarrower::round(Value value) {
+  Operation *op = value.getDefiningOp();
+  OpBuilder builder(&block, std::next(op->getIterator()));
+  Value small = CastOp::create(builder, op->getLoc(),
+                               getNarrowType(value.getType()), value);
+  copyPhase(op, small.getDefiningOp());
+  spread(value, small);
+  ++numRounded;
+}
+
+/// Lets all that reads `value` read `small` instead, widened. What moves
+/// elements moves the small ones.
+void BlockNarrower::spread(Value value, Value small) {
+  narrowed[value] = small;
+  llvm::SetVector<Operation *> moves;
+  for (Operation *user : value.getUsers())
+    if (Operation *op = getGraphUser(user);
+        op->getBlock() == &block && getMoved(op) == value)
+      moves.insert(op);
+  for (Operation *move : moves) {
+    Value result = move->getResult(0);
+    spread(result, getNarrow(result));
+  }
+  Operation *made = small.getDefiningOp();
+  OpBuilder builder(&block, std::next(made->getIterator()));
+  Value wide = CastOp::create(builder, made->getLoc(), value.getType(), small);
+  copyPhase(made, wide.getDefiningOp());
+  narrowed[wide] = small;
+  value.replaceUsesWithIf(wide, [&](OpOperand &use) {
+    return use.getOwner() != made &&
+           !moves.contains(getGraphUser(use.getOwner()));
+  });
+}
+
+/// The value in 16 bits, made once for all that ask.
+Value BlockNarrower::getNarrow(Value value) {
+  if (Value known = narrowed.lookup(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  OpBuilder builder(block.getParentOp()->getContext());
+  if (op)
+    builder.setInsertionPointAfter(op);
+  else
+    builder.setInsertionPointToStart(&block);
+  Value small;
+  if (Value moved = getMoved(op)) {
+    // Elements are rounded where they come from.
+    IRMapping mapping;
+    Value source = getNarrow(moved);
+    builder.setInsertionPointAfter(op);
+    Operation *copy = builder.clone(*op, mapping);
+    small = copy->getResult(0);
+    small.setType(cast<RankedTensorType>(getNarrowType(value.getType())));
+    if (auto generic = dyn_cast<GenericOp>(copy)) {
+      auto read = generic.getYielded().getDefiningOp<ReadOp>();
+      read.getTensorMutable().assign(source);
+      read.getResult().setType(narrow);
+    } else {
+      copy->setOperand(0, source);
+    }
+  } else {
+    small = CastOp::create(builder, op ? op->getLoc() : value.getLoc(),
+                           getNarrowType(value.getType()), value);
+    if (op)
+      copyPhase(op, small.getDefiningOp());
+    else
+      markForward(small.getDefiningOp());
+    ++numCasts;
+  }
+  narrowed[value] = small;
+  return small;
+}
+
+void BlockNarrower::narrowContraction(ContractOp contract) {
+  contract.getLhsMutable().assign(getNarrow(contract.getLhs()));
+  contract.getRhsMutable().assign(getNarrow(contract.getRhs()));
+}
+
+/// A guard in another float type, rounded as what is read.
+static TypedAttr convertGuard(TypedAttr guard, FloatType type) {
+  APFloat value = cast<FloatAttr>(guard).getValue();
+  bool losesInfo;
+  value.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                &losesInfo);
+  return FloatAttr::get(type, value);
+}
+
+void BlockNarrower::narrowFactor(GenericOp generic, OpOperand &factor) {
+  OpBuilder builder(factor.getOwner());
+  Location loc = factor.getOwner()->getLoc();
+  Value small;
+  if (auto read = factor.get().getDefiningOp<ReadOp>()) {
+    TypedAttr guard;
+    if (read.getGuardAttr())
+      guard = convertGuard(cast<TypedAttr>(read.getGuardAttr()), narrow);
+    small = ReadOp::create(builder, read.getLoc(), narrow,
+                           getNarrow(read.getTensor()), read.getIndices(),
+                           guard, read.getClamped());
+  } else {
+    small = CastOp::create(builder, loc, narrow, factor.get());
+  }
+  factor.set(CastOp::create(builder, loc, builder.getF32Type(), small));
+}
+
+void BlockNarrower::run() {
+  collect();
+  for (Value value : rounded)
+    round(value);
+  for (Operation *op : contractions) {
+    if (auto contract = dyn_cast<ContractOp>(op)) {
+      narrowContraction(contract);
+    } else {
+      auto generic = cast<GenericOp>(op);
+      MulOp product = getProductOfContraction(generic);
+      for (OpOperand &factor : product->getOpOperands())
+        narrowFactor(generic, factor);
+    }
+    ++numContractions;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Folds
+//===----------------------------------------------------------------------===//
+
+/// Rounds what a loop does not change before it, once and not in every
+/// iteration.
+static void hoistCasts(FoldOp fold, FloatType narrow) {
+  SmallVector<Value> outside(fold.getInvariants());
+  SmallVector<Value> inside(fold.getInvariantArguments());
+  for (auto [outer, inner] : llvm::zip_equal(outside, inside)) {
+    for (Operation *user : llvm::make_early_inc_range(inner.getUsers())) {
+      auto cast = dyn_cast<CastOp>(user);
+      if (!cast || getElementType(cast.getType()) != narrow ||
+          !isa<RankedTensorType>(cast.getType()))
+        continue;
+      OpBuilder builder(fold);
+      Value small =
+          CastOp::create(builder, cast.getLoc(), cast.getType(), outer);
+      copyPhase(cast, small.getDefiningOp());
+      fold.getInvariantsMutable().append(small);
+      cast.replaceAllUsesWith(
+          Value(fold.getBlock()->addArgument(small.getType(), cast.getLoc())));
+      cast.erase();
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct MixedPrecisionPass
+    : public tdsl::impl::MixedPrecisionPassBase<MixedPrecisionPass> {
+  using MixedPrecisionPassBase::MixedPrecisionPassBase;
+
+  LogicalResult initialize(MLIRContext *context) override {
+    if (type == "bf16")
+      narrow = BFloat16Type::get(context);
+    else if (type == "f16")
+      narrow = Float16Type::get(context);
+    else
+      return emitError(UnknownLoc::get(context))
+             << "tds-mixed-precision knows the types bf16 and f16, not '"
+             << type << "'";
+    return success();
+  }
+
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      auto kind = function->getAttrOfType<StringAttr>(attr::kEntry);
+      if (!kind || kind == "init" || function.isExternal())
+        continue;
+      // The innermost loops first: what they leave outside is an outer loop's.
+      SmallVector<FoldOp> folds;
+      function.walk([&](FoldOp fold) { folds.push_back(fold); });
+      for (FoldOp fold : folds) {
+        if (isUpdate(fold))
+          continue;
+        narrowBlock(*fold.getBlock());
+        hoistCasts(fold, narrow);
+      }
+      narrowBlock(function.getBody().front());
+      if (!keepPhases)
+        removePhases(function);
+    }
+  }
+
+  void narrowBlock(Block &block) {
+    BlockNarrower narrower(block, narrow);
+    narrower.run();
+    numContractions += narrower.numContractions;
+    numRounded += narrower.numRounded;
+    numCasts += narrower.numCasts;
+  }
+
+  FloatType narrow;
+};
+
+} // namespace

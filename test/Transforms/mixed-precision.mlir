@@ -1,0 +1,142 @@
+// RUN: tds-opt -tds-mixed-precision=type=bf16 -canonicalize -cse %s | FileCheck %s
+// RUN: tds-opt -tds-mixed-precision=type=f16 -canonicalize -cse %s | FileCheck %s --check-prefix=F16
+// RUN: tds-opt -tds-mark-phases -tds-differentiate -canonicalize -cse -tds-mixed-precision -canonicalize -cse %s | FileCheck %s --check-prefix=STEP
+// RUN: not tds-opt -tds-mixed-precision=type=f64 %s 2>&1 | FileCheck %s --check-prefix=TYPE
+// TYPE: tds-mixed-precision knows the types bf16 and f16, not 'f64'
+
+tds.variable @w param : tensor<8x2xf32>
+tds.variable @v param : tensor<2x2xf32>
+
+// Both operands are rounded; the bias, which the result of the contraction goes into, and the result of the entry stay as they are.
+// CHECK-LABEL: func.func @linear
+// CHECK: %[[W:.*]] = tds.cast %arg1 : tensor<8x2xf32> to tensor<8x2xbf16>
+// CHECK: %[[X:.*]] = tds.cast %arg0 : tensor<4x8xf32> to tensor<4x8xbf16>
+// CHECK: %[[Y:.*]] = tds.contract %[[X]][0, 1], %[[W]][1, 2] to [0, 2] : tensor<4x8xbf16>, tensor<8x2xbf16> to tensor<4x2xf32>
+// CHECK: %[[Z:.*]] = tds.add %[[Y]], %{{.*}} : tensor<4x2xf32>
+// CHECK-NEXT: return %[[Z]]
+// F16-LABEL: func.func @linear
+// F16: tds.contract {{.*}} : tensor<4x8xf16>, tensor<8x2xf16> to tensor<4x2xf32>
+func.func @linear(%x: tensor<4x8xf32> {tds.input = "x"}, %w: tensor<8x2xf32> {tds.variable = @w}, %b: tensor<2xf32> {tds.input = "b"})
+    -> (tensor<4x2xf32> {tds.result = "y"}) attributes {tds.entry = "function"} {
+  %y = tds.contract %x[0, 1], %w[1, 2] to [0, 2] : tensor<4x8xf32>, tensor<8x2xf32> to tensor<4x2xf32>
+  %c = tds.broadcast %b axes [1] : tensor<2xf32> to tensor<4x2xf32>
+  %z = tds.add %y, %c : tensor<4x2xf32>
+  return %z : tensor<4x2xf32>
+}
+
+// A value that a contraction reads is rounded for all: the sum reads the same one. The weight is rounded once, before it is transposed.
+// CHECK-LABEL: func.func @hidden
+// CHECK: %[[W:.*]] = tds.cast %arg1 : tensor<8x2xf32> to tensor<8x2xbf16>
+// CHECK-NOT: tds.cast %arg1
+// CHECK: %[[X:.*]] = tds.cast %arg0
+// CHECK: %[[Y:.*]] = tds.contract %[[X]][0, 1], %[[W]][1, 2]
+// CHECK: %[[T:.*]] = tds.tanh %[[Y]] : tensor<4x2xf32>
+// CHECK: %[[N:.*]] = tds.cast %[[T]] : tensor<4x2xf32> to tensor<4x2xbf16>
+// CHECK: %[[F:.*]] = tds.cast %[[N]] : tensor<4x2xbf16> to tensor<4x2xf32>
+// CHECK: %[[S:.*]] = tds.transpose %[[W]] [1, 0] : tensor<8x2xbf16> to tensor<2x8xbf16>
+// CHECK: tds.contract %[[N]][0, 1], %[[S]][1, 2]
+// CHECK: tds.reduce sum %[[F]] axes [1] : tensor<4x2xf32>
+func.func @hidden(%x: tensor<4x8xf32> {tds.input = "x"}, %w: tensor<8x2xf32> {tds.variable = @w})
+    -> (tensor<4x8xf32> {tds.result = "y"}, tensor<4xf32> {tds.result = "s"}) attributes {tds.entry = "function"} {
+  %y = tds.contract %x[0, 1], %w[1, 2] to [0, 2] : tensor<4x8xf32>, tensor<8x2xf32> to tensor<4x2xf32>
+  %t = tds.tanh %y : tensor<4x2xf32>
+  %u = tds.transpose %w [1, 0] : tensor<8x2xf32> to tensor<2x8xf32>
+  %z = tds.contract %t[0, 1], %u[1, 2] to [0, 2] : tensor<4x2xf32>, tensor<2x8xf32> to tensor<4x8xf32>
+  %s = tds.reduce sum %t axes [1] : tensor<4x2xf32> to tensor<4xf32>
+  return %z, %s : tensor<4x8xf32>, tensor<4xf32>
+}
+
+// A sum of products that is a convolution reads 16-bit tensors; the guard is rounded with them.
+// CHECK-LABEL: func.func @conv
+// CHECK: tds.generic {{.*}} sum
+// CHECK: tds.read %{{.*}} guard 0.000000e+00 : bf16 : tensor<2x9xbf16>
+// CHECK-NEXT: tds.cast %{{.*}} : bf16 to f32
+// CHECK: tds.read %{{.*}} : tensor<3x3xbf16>
+// CHECK: tds.mul %{{.*}} : f32
+func.func @conv(%x: tensor<2x9xf32> {tds.input = "x"}, %f: tensor<3x3xf32> {tds.input = "f"})
+    -> (tensor<2x3x9xf32> {tds.result = "y"}) attributes {tds.entry = "function"} {
+  %y = tds.generic (%b, %c, %i) in (2, 3, 9) sum (%u) in (3) : tensor<2x3x9xf32> {
+    %at = tds.apply affine_map<(d0, d1) -> (d0 + d1 - 1)> (%i, %u)
+    %e = tds.read %x[%b, %at] guard 0.0 : f32 : tensor<2x9xf32>
+    %k = tds.read %f[%c, %u] : tensor<3x3xf32>
+    %p = tds.mul %e, %k : f32
+    tds.yield %p : f32
+  }
+  return %y : tensor<2x3x9xf32>
+}
+
+// Sums bound by memory, floats of other types, reductions and what they read stay as they are.
+// CHECK-LABEL: func.func @others
+// CHECK-NOT: bf16
+// CHECK: return
+// F16-LABEL: func.func @others
+// F16-NOT: f16
+// F16: return
+func.func @others(%x: tensor<4x8xf32> {tds.input = "x"}, %d: tensor<8x8xf64> {tds.input = "d"})
+    -> (tensor<4xf32> {tds.result = "y"}, tensor<8x8xf64> {tds.result = "e"}, tensor<4xf32> {tds.result = "l"}) attributes {tds.entry = "function"} {
+  %y = tds.generic (%i) in (4) sum (%k) in (8) : tensor<4xf32> {
+    %a = tds.read %x[%i, %k] : tensor<4x8xf32>
+    %p = tds.mul %a, %a : f32
+    tds.yield %p : f32
+  }
+  %e = tds.contract %d[0, 1], %d[1, 2] to [0, 2] : tensor<8x8xf64>, tensor<8x8xf64> to tensor<8x8xf64>
+  %q = tds.exp %x : tensor<4x8xf32>
+  %s = tds.reduce sum %q axes [1] : tensor<4x8xf32> to tensor<4xf32>
+  %l = tds.log %s : tensor<4xf32>
+  return %y, %e, %l : tensor<4xf32>, tensor<8x8xf64>, tensor<4xf32>
+}
+
+// What a loop does not change is rounded before it.
+// CHECK-LABEL: func.func @loop
+// CHECK: %[[W:.*]] = tds.cast %arg1 : tensor<2x2xf32> to tensor<2x2xbf16>
+// CHECK: tds.fold 16 carry(%arg0) invariants({{.*}}%[[W]])
+// CHECK: tds.cast %{{.*}} : tensor<4x2xf32> to tensor<4x2xbf16>
+// CHECK-NEXT: tds.contract
+// CHECK-NEXT: tds.tanh
+// CHECK-NEXT: tds.yield
+func.func @loop(%h: tensor<4x2xf32> {tds.input = "h"}, %v: tensor<2x2xf32> {tds.variable = @v})
+    -> (tensor<4x2xf32> {tds.result = "y"}) attributes {tds.entry = "function"} {
+  %y = tds.fold 16 carry(%h) invariants(%v) : (tensor<4x2xf32>, tensor<2x2xf32>) -> tensor<4x2xf32> {
+  ^bb0(%t: tensor<i32>, %a: tensor<4x2xf32>, %m: tensor<2x2xf32>):
+    %n = tds.contract %a[0, 1], %m[1, 2] to [0, 2] : tensor<4x2xf32>, tensor<2x2xf32> to tensor<4x2xf32>
+    %r = tds.tanh %n : tensor<4x2xf32>
+    tds.yield %r : tensor<4x2xf32>
+  }
+  return %y : tensor<4x2xf32>
+}
+
+// The gradient of the weight keeps its bits, and so does a contraction of the update.
+// STEP-LABEL: func.func @train
+// STEP: %[[G:.*]] = tds.contract {{.*}} : tensor<4x8xbf16>, tensor<4x2xbf16> to tensor<8x2xf32>
+// STEP: %[[P:.*]] = tds.contract %[[G]][0, 1], %{{.*}}[1, 2] to [0, 2] : tensor<8x2xf32>, tensor<2x2xf32> to tensor<8x2xf32>
+// STEP: %[[N:.*]] = tds.sub %arg1, %[[P]] : tensor<8x2xf32>
+// STEP: return %{{.*}}, %[[N]]
+// STEP-NOT: phase
+func.func @train(%x: tensor<4x8xf32> {tds.input = "x"}, %w: tensor<8x2xf32> {tds.variable = @w}, %v: tensor<2x2xf32> {tds.variable = @v})
+    -> (tensor<f32> {tds.result = "loss"}, tensor<8x2xf32> {tds.variable = @w}) attributes {tds.entry = "step"} {
+  %y = tds.contract %x[0, 1], %w[1, 2] to [0, 2] : tensor<4x8xf32>, tensor<8x2xf32> to tensor<4x2xf32>
+  %t = tds.tanh %y : tensor<4x2xf32>
+  %loss = tds.reduce sum %t axes [0, 1] : tensor<4x2xf32> to tensor<f32>
+  %g = tds.gradient %loss wrt %w : tensor<f32> wrt tensor<8x2xf32>
+  %p = tds.contract %g[0, 1], %v[1, 2] to [0, 2] : tensor<8x2xf32>, tensor<2x2xf32> to tensor<8x2xf32>
+  %n = tds.sub %w, %p : tensor<8x2xf32>
+  return %loss, %n : tensor<f32>, tensor<8x2xf32>
+}
+
+// What is read by the backward pass is stored in 16 bits.
+// STEP-LABEL: func.func @saved
+// STEP: %[[S:.*]] = tds.sigmoid %{{.*}} : tensor<4x2xf32>
+// STEP-NEXT: %[[N:.*]] = tds.cast %[[S]] : tensor<4x2xf32> to tensor<4x2xbf16>
+// STEP-NEXT: %[[F:.*]] = tds.cast %[[N]] : tensor<4x2xbf16> to tensor<4x2xf32>
+// STEP: tds.mul %{{.*}}, %[[F]] : tensor<4x2xf32>
+// STEP-NOT: loss}
+func.func @saved(%x: tensor<4x8xf32> {tds.input = "x"}, %w: tensor<8x2xf32> {tds.variable = @w})
+    -> (tensor<f32> {tds.result = "loss"}, tensor<8x2xf32> {tds.variable = @w}) attributes {tds.entry = "step"} {
+  %y = tds.contract %x[0, 1], %w[1, 2] to [0, 2] : tensor<4x8xf32>, tensor<8x2xf32> to tensor<4x2xf32>
+  %t = tds.sigmoid %y : tensor<4x2xf32>
+  %u = tds.mul %y, %t : tensor<4x2xf32>
+  %loss = tds.reduce sum %u axes [0, 1] : tensor<4x2xf32> to tensor<f32>
+  %g = tds.gradient %loss wrt %w : tensor<f32> wrt tensor<8x2xf32>
+  %n = tds.sub %w, %g : tensor<8x2xf32>
+  return %loss, %n : tensor<f32>, tensor<8x2xf32>
+}
