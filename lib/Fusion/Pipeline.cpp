@@ -25,6 +25,9 @@ void tdsl::buildFusionPipeline(OpPassManager &manager,
   functions.addPass(createGeneralizePass());
   if (options.fuse) {
     functions.addPass(createMoveReshapesPass());
+    SplitStridesPassOptions strideOptions;
+    strideOptions.target = options.target;
+    functions.addPass(createSplitStridesPass(strideOptions));
     functions.addPass(createRecogniseContractionsPass());
     // What fills the edges of windows reads reshapes, too.
     functions.addPass(createMoveReshapesPass());

@@ -212,7 +212,7 @@ struct RecogniseContractionsPass
       GenericOp producer = elementsOf(read);
       if (!producer || !producer->hasOneUse() ||
           !producer.getYielded().getDefiningOp<MulOp>() ||
-          producer.getType().getNumElements() != getNumPoints(generic))
+          producer.getType().getNumElements() != tdsl::getNumPoints(generic))
         return;
       inlineRead(read, producer);
     }
@@ -291,8 +291,20 @@ struct RecogniseContractionsPass
     // One operand may be a window: the other then knows the extents.
     bool lhsWindow = isWorthAWindow(lhs, extents),
          rhsWindow = isWorthAWindow(rhs, extents);
-    if (lhsWindow && rhsWindow)
-      return refuse(generic, "both factors are windows");
+    // Of two windows that which has no more elements than the part of the
+    // tensor that it reads is written out, like a stride through the filters.
+    if (lhsWindow && rhsWindow) {
+      int64_t lhsPoints = getNumPoints(*lhs.window, extents),
+              rhsPoints = getNumPoints(*rhs.window, extents);
+      bool lhsGains = lhsPoints > lhs.window->getNumElements(),
+           rhsGains = rhsPoints > rhs.window->getNumElements();
+      if (lhsGains && rhsGains)
+        return refuse(generic, "both factors are windows");
+      if (rhsGains || (!lhsGains && lhsPoints < rhsPoints))
+        lhsWindow = false;
+      else
+        rhsWindow = false;
+    }
     // A factor that reads a smaller tensor in overlapping windows in another
     // way would be written out many times over.
     if ((!lhsWindow && expands(lhs, extents)) ||
@@ -328,13 +340,17 @@ struct RecogniseContractionsPass
   /// Whether the factor is read as a window: it is one, and written out it
   /// would take more memory than what it reads, padded.
   static bool isWorthAWindow(Factor &factor, ArrayRef<int64_t> extents) {
-    if (!factor.window)
-      return false;
+    return factor.window && (getNumPoints(*factor.window, extents) >
+                                 factor.window->getNumElements() ||
+                             !factor.window->read.getGuard());
+  }
+
+  /// Elements of a window written out.
+  static int64_t getNumPoints(const Window &window, ArrayRef<int64_t> extents) {
     int64_t points = 1;
-    for (int64_t axis : factor.window->axes)
+    for (int64_t axis : window.axes)
       points *= extents[axis];
-    return points > factor.window->getNumElements() ||
-           !factor.window->read.getGuard();
+    return points;
   }
 
   /// The tensor that a window looks at. Where it looks beyond the edges they

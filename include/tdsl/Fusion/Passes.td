@@ -49,6 +49,26 @@ def MoveReshapesPass : Pass<"tds-move-reshapes", "::mlir::func::FuncOp"> {
   let statistics = [Statistic<"numMoved", "moved", "Number of generics moved across a reshape">];
 }
 
+def SplitStridesPass : Pass<"tds-split-strides", "::mlir::func::FuncOp"> {
+  let summary = "Compute the adjoint of a strided window for each remainder by itself";
+  let description = [{
+    A sum whose terms stand under the condition that an index of the result and a summed one agree modulo a stride, as in the derivative of a
+    strided convolution by its input and in a transposed convolution, becomes one sum for each remainder of the result's index. Each runs
+    over the terms that exist, has no condition, and is a contraction over a window for `tds-recognise-contractions`. A generic brings
+    their results together. Done where the cost model finds the smaller sums and their launches faster.
+
+    ```mlir
+    // sum over u < 3 of: if (i - u + 1) mod 2 = 0 then dy[(i - u + 1) floordiv 2] * w[u] else 0
+    ```
+    becomes `dy[i'] * w[1]` for i = 2 i', and the sum over u' < 2 of `dy[i' + 1 - u'] * w[2 u']` for i = 2 i' + 1.
+  }];
+  let dependentDialects = ["::tdsl::tds::TDSDialect"];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"\"host-cpu\"", "Name or file of the target description">
+  ];
+  let statistics = [Statistic<"numSplit", "split", "Number of sums split by their strides">];
+}
+
 def RecogniseContractionsPass : Pass<"tds-recognise-contractions", "::mlir::func::FuncOp"> {
   let summary = "Rewrite sums of products over shared indices as tds.contract";
   let description = [{
