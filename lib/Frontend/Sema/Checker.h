@@ -218,6 +218,7 @@ private:
   Val elabIfBlock(const ast::IfBlockExpr *e, Expect expect);
   Val elabSubscript(const ast::IndexExpr *e);
   Val elabSlice(const ast::IndexExpr *e, Value base);
+  void guardWithZero(Value read);
   Val elabList(const ast::ListExpr *e, std::optional<Elem> elem);
   bool collectElements(const ast::ListExpr *e, std::optional<Elem> elem,
                        unsigned depth, llvm::SmallVectorImpl<Axis> &axes,

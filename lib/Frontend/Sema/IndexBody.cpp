@@ -287,6 +287,16 @@ Val Checker::elabReduce(const ast::ReduceExpr *e) {
 // Reads and slices
 //===----------------------------------------------------------------------===//
 
+/// A gather that is out of range reads 0.
+void Checker::guardWithZero(Value read) {
+  Scalar zero;
+  zero.elem = read.type().elem;
+  if (typed::isFloat(zero.elem))
+    zero.real = llvm::APFloat::getZero(typed::getSemantics(zero.elem));
+  read.node->readMode = typed::ReadMode::Guarded;
+  read.node->value = keep(zero);
+}
+
 Val Checker::elabRead(const ast::IndexExpr *e) {
   const ast::Expr *base = e->base;
   typed::ReadMode mode = typed::ReadMode::Proven;
@@ -375,16 +385,11 @@ Val Checker::elabRead(const ast::IndexExpr *e) {
   }
   Value out = readAt(tensor, indices, e->range);
   if (gathers && mode == typed::ReadMode::Proven) {
-    // A gather that is out of range reads 0.
-    Scalar zero;
-    zero.elem = elem;
-    if (typed::isFloat(elem))
-      zero.real = llvm::APFloat::getZero(typed::getSemantics(elem));
-    mode = typed::ReadMode::Guarded;
-    guard = keep(zero);
+    guardWithZero(out);
+  } else {
+    out.node->readMode = mode;
+    out.node->value = guard;
   }
-  out.node->readMode = mode;
-  out.node->value = guard;
   if (inside)
     out = make(Op::Select, Type{elem, {}},
                {inside, out, makeConstant(*guard, {}, e->range)}, e->range);
@@ -463,8 +468,9 @@ Val Checker::elabSlice(const ast::IndexExpr *e, Value base) {
     return Val();
   }
   llvm::SmallVector<int64_t, 4> offsets;
-  /// A scalar of a fold that gives the place.
+  /// A scalar that gives the place: of a fold, or data.
   llvm::SmallVector<Value, 4> computed;
+  bool gathers = false;
   llvm::SmallVector<bool, 4> kept;
   llvm::SmallVector<Axis, 4> axes;
   for (unsigned i = 0; i < type.rank(); ++i) {
@@ -503,6 +509,27 @@ Val Checker::elabSlice(const ast::IndexExpr *e, Value base) {
       continue;
     }
     if (!item.isSlice) {
+      Val val = elab(item.value);
+      if (val.isError())
+        return Val();
+      if (val.kind == Val::Tensor || val.kind == Val::Variable) {
+        Value at = materialise(val, item.range);
+        if (!at)
+          return Val();
+        if (!typed::isInt(at.type().elem) || !at.type().isScalar()) {
+          auto d = report(Diag::IndexNotInteger, item.range);
+          d << toString(at.type());
+          if (typed::isInt(at.type().elem))
+            d.note("an index definition reads at each of them: `let y[i] = "
+                   "x[ids[i]]`");
+          return Val();
+        }
+        gathers = true;
+        offsets.push_back(0);
+        computed.push_back(at);
+        kept.push_back(false);
+        continue;
+      }
       std::optional<int64_t> at = place(item.value, 0, axis.size - 1);
       if (!at)
         return Val();
@@ -549,7 +576,10 @@ Val Checker::elabSlice(const ast::IndexExpr *e, Value base) {
                    }
                    at.push_back(place);
                  }
-                 return readAt(base, at, e->range);
+                 Value read = readAt(base, at, e->range);
+                 if (gathers)
+                   guardWithZero(read);
+                 return read;
                });
   return Val::makeTensor(out);
 }

@@ -150,16 +150,26 @@ Val Checker::callConcat(const ast::CallExpr *e, bool stack) {
     report(Diag::EmptyConcat, args[0]->range) << name;
     return Val();
   }
-  llvm::SmallVector<Value, 4> parts;
-  for (const ast::Expr *expr : exprs) {
-    Value part = elabValue(expr);
-    if (!part)
+  // Literals take the type of the parts beside them.
+  std::optional<Elem> elem;
+  if (llvm::all_of(exprs, [&](auto *expr) { return isFlexible(expr); }) &&
+      llvm::any_of(exprs, [&](auto *expr) { return hasFloatLiteral(expr); }))
+    elem = Elem::F32;
+  llvm::SmallVector<Value, 4> parts(exprs.size());
+  for (bool literals : {false, true})
+    for (auto [expr, part] : llvm::zip_equal(exprs, parts)) {
+      if (isFlexible(expr) != literals)
+        continue;
+      part = elabValue(expr, literals && elem ? Expect(*elem) : Expect());
+      if (!part)
+        return Val();
+      if (!elem)
+        elem = part.type().elem;
+    }
+  for (size_t i = 1; i < parts.size(); ++i)
+    if (!sameElem(parts[0], parts[i], exprs[0]->range, exprs[i]->range,
+                  e->range, name))
       return Val();
-    if (!parts.empty() &&
-        !sameElem(parts[0], part, exprs[0]->range, expr->range, e->range, name))
-      return Val();
-    parts.push_back(part);
-  }
   Type first = parts[0].type();
   unsigned rank = first.rank() + (stack ? 1 : 0);
   int64_t axis = 0;

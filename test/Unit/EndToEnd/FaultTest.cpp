@@ -79,7 +79,7 @@ TEST_P(Faults, Unfused) { checkFile(GetParam(), "--fusion=off"); }
 
 INSTANTIATE_TEST_SUITE_P(, Faults,
                          ::testing::Values("arithmetic", "conversions", "folds",
-                                           "functions", "gradients",
+                                           "slices", "functions", "gradients",
                                            "reductions"),
                          [](const auto &info) {
                            std::string name = info.param;
