@@ -55,7 +55,10 @@ void tdsl::buildEntryPipeline(OpPassManager &manager,
 
 void tdsl::buildDifferentiationPipeline(OpPassManager &manager,
                                         const PipelineOptions &options) {
-  buildEntryPipeline(manager, options);
+  if (options.accumulate)
+    manager.addPass(createAccumulatePass());
+  else
+    buildEntryPipeline(manager, options);
   manager.addPass(createCanonicalizerPass());
   // What is computed twice would be differentiated twice.
   manager.addPass(createCSEPass());

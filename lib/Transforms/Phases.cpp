@@ -49,16 +49,20 @@ public:
       // What uses a derivative, at any distance, updates a variable.
       llvm::SmallPtrSet<Operation *, 32> updates;
       for (Operation &op : function.getBody().front()) {
-        bool updating = isa<GradientOp>(op);
+        bool updating = false, gives = false;
         op.walk([&](Operation *inner) {
           for (Value operand : inner->getOperands())
             updating |= updates.contains(operand.getDefiningOp());
-        });
-        if (updating)
-          updates.insert(&op);
-        if (auto gradient = dyn_cast<GradientOp>(op))
+          auto gradient = dyn_cast<GradientOp>(inner);
+          if (!gradient)
+            return;
+          // Also in the body of a loop, which then gives derivatives.
+          gives = true;
           if (Operation *loss = gradient.getLoss().getDefiningOp())
             loss->setDiscardableAttr(kLoss, builder.getUnitAttr());
+        });
+        if (updating || gives)
+          updates.insert(&op);
         if (op.getNumResults() != 0 && !isa<GradientOp>(op) &&
             (updating || !updatesOnly))
           op.setDiscardableAttr(kPhase, updating ? update : forward);

@@ -18,6 +18,7 @@
 #include "tdsl/Pipeline/Pipelines.h"
 #include "tdsl/Target/CPU/CompileCPU.h"
 #include "tdsl/Target/GPU/GPUTarget.h"
+#include "tdsl/Transforms/Accumulate.h"
 
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -94,6 +95,7 @@ ExitCode tdslc::runFrontend(const Options &options, Program &program) {
     return ProgramWrong;
   program.path = options.input;
   program.text = std::move(*text);
+  program.mainText = program.text;
   tdsl::SourceManager sources;
   tdsl::SourceManager::FileId file =
       sources.addText(program.text, options.input);
@@ -124,9 +126,56 @@ ExitCode tdslc::runFrontend(const Options &options, Program &program) {
     }
   if (diagnostics.hasErrors() || !result->program)
     return ProgramWrong;
+  program.dataDim = result->program->dataDim;
   program.module =
       tdsl::emitProgram(*result->program, sources, program.context);
   return program.module ? Fine : Internal;
+}
+
+/// Compiles the program again for a batch of `rows` rows, calls inlined.
+static OwningOpRef<ModuleOp> makeMicroBatch(const Options &options,
+                                            Program &program, int64_t rows) {
+  tdsl::SourceManager sources;
+  tdsl::SourceManager::FileId file =
+      sources.addText(program.mainText, options.input);
+  tdsl::DiagnosticEngine diagnostics(sources);
+  tdsl::FrontendOptions frontend;
+  frontend.defines = options.defines;
+  frontend.defines[program.dataDim] = rows;
+  frontend.checked = options.checked;
+  auto result = tdsl::compile(sources, file, frontend, diagnostics);
+  if (diagnostics.hasErrors() || !result->program) {
+    diagnostics.render(llvm::errs(),
+                       llvm::WithColor(llvm::errs()).colorsEnabled());
+    llvm::errs() << "tdslc: this is what --accum=" << options.accum
+                 << " meets, which compiles the program for micro-batches of "
+                 << rows << " rows (" << program.dataDim << " = " << rows
+                 << ") as well\n";
+    return {};
+  }
+  OwningOpRef<ModuleOp> module =
+      tdsl::emitProgram(*result->program, sources, program.context);
+  if (!module || !completeEntries(*module, options))
+    return {};
+  return module;
+}
+
+/// Gives the steps of the program copies for micro-batches.
+static ExitCode splitBatches(const Options &options, Program &program) {
+  if (!completeEntries(*program.module, options))
+    return ProgramWrong;
+  auto batches = tdsl::getMicroBatches(*program.module, options.accum);
+  if (failed(batches))
+    return ProgramWrong;
+  for (bool isLast : {false, true}) {
+    int64_t rows = isLast ? batches->last : batches->micro;
+    if (rows == 0)
+      continue;
+    OwningOpRef<ModuleOp> part = makeMicroBatch(options, program, rows);
+    if (!part || failed(tdsl::addMicroBatch(*program.module, *part, isLast)))
+      return ProgramWrong;
+  }
+  return Fine;
 }
 
 /// Prints what the parser made of the text.
@@ -250,13 +299,17 @@ ExitCode tdslc::compile(const Options &options) {
   if (ExitCode code = saveStage(options, "tds", *program.module))
     return code;
   if (options.emit == "header") {
-    if (!completeEntries(program, options))
+    if (!completeEntries(*program.module, options))
       return ProgramWrong;
     std::string text;
     llvm::raw_string_ostream os(text);
     emitHeader(*program.module, program.path, os);
     return writeOutput(options.output, text);
   }
+
+  if (options.accum > 1)
+    if (ExitCode code = splitBatches(options, program))
+      return code;
 
   timer.begin("differentiation");
   if (!runDifferentiation(program, options))

@@ -30,6 +30,8 @@ struct Program {
   std::vector<tdsl::report::SourceFile> sources = {};
   /// The time of each pass, where it is asked for.
   std::optional<std::vector<tdsl::report::Duration>> passTimes = {};
+  std::string mainText = {}; ///< the first file alone
+  std::string dataDim = {};  ///< the `dim` of the batch; empty: none
 };
 
 /// `tdslc model.tds -o …` and `--emit=…`.

@@ -94,6 +94,11 @@ static cl::opt<std::string>
         cl::desc("mixed precision: contractions multiply 16-bit floats and add "
                  "in f32, activations are stored in 16 bits, variables and "
                  "their updates stay f32; f16 with loss scaling"));
+static cl::opt<int64_t>
+    accum("accum", cl::init(1), cl::value_desc("N"), cl::cat(codeCategory),
+          cl::desc("gradient accumulation: a step takes its gradients from N "
+                   "parts of its batch, one after the other, and updates once "
+                   "(default 1)"));
 static cl::opt<bool> unchecked(
     "unchecked", cl::cat(codeCategory),
     cl::desc(
@@ -146,7 +151,7 @@ static void refusePlanned(int argc, char **argv) {
       continue;
     name = name.split('=').first;
     for (StringRef planned :
-         {"accum", "memory-budget", "allow-tf32", "fast-math", "parallel"})
+         {"memory-budget", "allow-tf32", "fast-math", "parallel"})
       if (name == planned)
         usage("--" + name + " is planned, but not there yet");
   }
@@ -196,6 +201,9 @@ tdslc::Options tdslc::parseOptions(int argc, char **argv) {
     usage("--checked and --unchecked exclude each other");
   options.checkNumerics = checkNumerics;
   options.amp = amp;
+  options.accum = accum;
+  if (accum < 1)
+    usage("--accum takes a number from 1 on, not " + llvm::Twine(accum));
   if (amp.getNumOccurrences() > 0 && amp != "bf16" && amp != "f16")
     usage("--amp takes bf16 or f16, not '" + amp + "'");
   options.time = timePasses;

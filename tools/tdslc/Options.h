@@ -45,7 +45,8 @@ struct Options {
   bool unchecked = false;
   bool checked = false;
   bool checkNumerics = false;
-  std::string amp; ///< bf16 or f16; empty: the program's own types
+  int64_t accum = 1; ///< micro-batches of a step
+  std::string amp;   ///< bf16 or f16; empty: the program's own types
   bool time = false;
   bool explain = false; ///< print what became of each line
   std::string report;   ///< file for the page about it

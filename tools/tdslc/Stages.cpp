@@ -118,13 +118,14 @@ static PipelineOptions getPipelineOptions(const Options &options) {
   pipeline.guardGathers = !options.unchecked;
   pipeline.checkNumerics = options.checkNumerics;
   pipeline.amp = options.amp;
+  pipeline.accumulate = options.accum > 1;
   return pipeline;
 }
 
-bool tdslc::completeEntries(Program &program, const Options &options) {
-  PassManager passes(&program.context, ModuleOp::getOperationName());
+bool tdslc::completeEntries(ModuleOp module, const Options &options) {
+  PassManager passes(module.getContext(), ModuleOp::getOperationName());
   buildEntryPipeline(passes, getPipelineOptions(options));
-  return succeeded(passes.run(*program.module));
+  return succeeded(passes.run(module));
 }
 
 bool tdslc::runDifferentiation(Program &program, const Options &options) {
@@ -178,6 +179,8 @@ std::string tdslc::getOptionsText(const Options &options) {
   all += options.unchecked ? "--unchecked\n" : "";
   all += options.checked ? "--checked\n" : "";
   all += options.checkNumerics ? "--check-numerics\n" : "";
+  if (options.accum > 1)
+    all += "--accum=" + std::to_string(options.accum) + "\n";
   all += options.amp.empty() ? "" : "--amp=" + options.amp + "\n";
   return all;
 }

@@ -54,7 +54,7 @@ struct Target {
 bool parseTarget(llvm::StringRef text, const Options &options, Target &target);
 
 /// Gives the entries all the results that they will have, calls inlined.
-bool completeEntries(Program &program, const Options &options);
+bool completeEntries(mlir::ModuleOp module, const Options &options);
 
 /// Differentiates and cleans up; the module then is what --emit=tds-opt prints.
 bool runDifferentiation(Program &program, const Options &options);

@@ -25,6 +25,8 @@ struct PipelineOptions {
   /// "bf16" or "f16": what contractions multiply and activations are stored in
   /// (tds-mixed-precision); f16 with loss scaling. Empty: as the program says.
   std::string amp;
+  /// buildEntryPipeline has run, and steps name their micro-batches (--accum).
+  bool accumulate = false;
 };
 
 /// Every dialect, interface and external model that the pipelines need.

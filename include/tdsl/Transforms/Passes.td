@@ -93,6 +93,47 @@ def BatchFoldsPass : Pass<"tds-batch-folds", "::mlir::func::FuncOp"> {
   ];
 }
 
+def AccumulatePass : Pass<"tds-accumulate", "::mlir::ModuleOp"> {
+  let summary = "Take the gradients of a step from parts of its batch";
+  let description = [{
+    Run when calls are inlined and before derivatives are expanded (`--accum=`). A step with the attribute `micro` names a private function that is the same step
+    for fewer rows, and with `last` one for the rows that are left behind the last whole micro-batch. Their operations correspond to those of the step one to one.
+
+    What depends on the rows, and is needed for a loss or does not depend on a gradient, becomes the body of a `tds.fold` over the micro-batches, and is computed
+    once more for the rows that are left. What the step computes from gradients stays as it is and happens once.
+
+    - A gradient, and any other float of the whole batch that leaves the loop, is the mean over the micro-batches, weighted by their rows. The sum is carried in f32 at least.
+    - Results with the rows on axis 0 are put one behind the other.
+    - A variable whose new value depends on the rows and on no gradient is carried: each micro-batch begins with what the one before left.
+    - A condition (`tds.check`) has to hold for each.
+    - A random number is the one that its row has in the whole batch.
+
+    Errors: operations that do not correspond, a value of the whole batch that is no float, an update that reads a value of each row, a loss that depends on a variable that the
+    step has updated, and variables whose shape depends on the batch.
+
+    ```mlir
+    %g = tds.gradient %loss wrt %w : tensor<f32> wrt tensor<4xf32>
+    ```
+
+    becomes, for 6 rows in parts of 2,
+
+    ```mlir
+    %sum = tds.fold 3 carry(%zero) slices(%parts) invariants(%w) : (tensor<4xf32>, tensor<3x2x4xf32>, tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%t: tensor<i32>, %before: tensor<4xf32>, %x: tensor<2x4xf32>, %v: tensor<4xf32>):
+      ...
+      %h = tds.gradient %part wrt %v : tensor<f32> wrt tensor<4xf32>
+      %next = tds.add %before, %h : tensor<4xf32>
+      tds.yield %next : tensor<4xf32>
+    }
+    %g = tds.mul %sum, %third : tensor<4xf32>
+    ```
+  }];
+  let dependentDialects = ["::tdsl::tds::TDSDialect", "::mlir::func::FuncDialect"];
+  let statistics = [
+    Statistic<"numSteps", "steps", "Number of steps that are split">
+  ];
+}
+
 def ScaleLossesPass : Pass<"tds-scale-losses", "::mlir::ModuleOp"> {
   let summary = "Scale losses so that gradients in f16 do not underflow";
   let description = [{
