@@ -435,6 +435,13 @@ private:
             os.attribute("work", kernel.work);
             if (kernel.flops != 0)
               os.attribute("flops", kernel.flops);
+            int64_t updated = 0;
+            for (auto [result, buffer] :
+                 llvm::enumerate(launch.getOutputs().getAsRange<BufferAttr>()))
+              if (kernel.inPlace[result] >= 0)
+                updated += buffer.getBytes();
+            if (updated != 0)
+              os.attribute("updated", updated);
             os.attributeArray("args", [&] {
               for (BufferAttr buffer : launch.getArguments(kernel.inPlace))
                 writeOperand(os, buffer);

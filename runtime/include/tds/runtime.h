@@ -158,7 +158,7 @@ typedef struct tds_kernel_profile {
   uint64_t calls;
   uint64_t timed_calls; ///< the calls that the figures below are of
   double seconds;
-  uint64_t bytes; ///< of its operands, each counted once a launch
+  uint64_t bytes; ///< read and written, each operand once a launch
   uint64_t flops; ///< operations on floats; 0 where the artefact says none
 } tds_kernel_profile;
 

@@ -810,6 +810,10 @@ private:
     }
     if (at.has("flops"))
       command.flops = at.get("flops").integer();
+    // At most what the operands are: it is read from a file.
+    if (at.has("updated"))
+      command.operandBytes +=
+          std::min<uint64_t>(at.get("updated").integer(), command.operandBytes);
     JsonCursor sizes = at.get("sizes");
     if (sizes.size() != kernel.sizes)
       sizes.bad("has ", sizes.size(), " numbers, but kernel '", kernel.symbol,

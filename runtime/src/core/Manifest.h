@@ -81,8 +81,10 @@ struct Command {
   uint64_t work = 0;
   std::vector<Operand> args;
   std::vector<SizeArgument> sizes;
-  uint64_t flops = 0;        ///< operations of the whole launch; 0: not known
-  uint64_t operandBytes = 0; ///< of all args, each range counted once
+  uint64_t flops = 0; ///< operations of the whole launch; 0: not known
+  /// Of all args, each range counted once for what reads or writes it, and
+  /// once more where it is updated.
+  uint64_t operandBytes = 0;
   Operand to, from;
   uint64_t bytes = 0;
   uint8_t byte = 0;

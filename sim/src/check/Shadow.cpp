@@ -221,6 +221,17 @@ void checkGlobalInit(Warp &w, int lane, u64 address, u32 bytes) {
 
 void checkGlobalRace(Warp &w, int lane, const Extent &extent, u64 address,
                      u32 bytes, bool write) {
+  /// Enters an access; the first one of a launch counts for the traffic.
+  auto touch = [&](u32 &cell, u32 next, std::atomic<u64> *touched) {
+    if (!touched) {
+      __atomic_store_n(&cell, next, __ATOMIC_RELAXED);
+      return;
+    }
+    const u32 before = __atomic_exchange_n(&cell, next, __ATOMIC_RELAXED);
+    if (before >> 22 != w.block->launch->launchStamp)
+      touched->fetch_add(1u << w.block->launch->granuleShift,
+                         std::memory_order_relaxed);
+  };
   const LaunchInfo &launch = *w.block->launch;
   const u32 stamp = launch.launchStamp;
   const u32 block = (u32)w.block->linear & 0x1fffff;
@@ -247,7 +258,7 @@ void checkGlobalRace(Warp &w, int lane, const Extent &extent, u64 address,
       if (reader >> 22 == stamp && (reader & 0x3fffff) != block)
         next |= 1u << 21;
       if (next != reader)
-        __atomic_store_n(&cell[1], next, __ATOMIC_RELAXED);
+        touch(cell[1], next, launch.traffic ? &launch.traffic->read : nullptr);
       continue;
     }
     if (reader >> 22 == stamp && (reader & 0x3fffff) != block) {
@@ -262,7 +273,7 @@ void checkGlobalRace(Warp &w, int lane, const Extent &extent, u64 address,
         fail(reader, "write", many ? "read (one of several)" : "read");
     }
     if (writer != me)
-      __atomic_store_n(&cell[0], me, __ATOMIC_RELAXED);
+      touch(cell[0], me, launch.traffic ? &launch.traffic->written : nullptr);
   }
 }
 

@@ -69,16 +69,30 @@ CUresult Driver::initialise() {
   return CUDA_SUCCESS;
 }
 
+/// The file that an environment variable names, or null where there is none.
+static FILE *openLog(const char *variable) {
+  const char *path = getenv(variable);
+  FILE *opened = path && *path ? fopen(path, "we") : nullptr;
+  if (path && *path && !opened)
+    fprintf(stderr, "tds-cudasim: %s=%s cannot be written\n", variable, path);
+  if (opened)
+    setvbuf(opened, nullptr, _IOLBF, 0);
+  return opened;
+}
+
+static FILE *trafficLog() {
+  static FILE *file = openLog("TDS_SIM_TRAFFIC");
+  return file;
+}
+
+void logTraffic(const char *what, u64 read, u64 written) {
+  if (FILE *file = trafficLog())
+    fprintf(file, "%s %llu %llu\n", what, (unsigned long long)read,
+            (unsigned long long)written);
+}
+
 void logCall(const char *function) {
-  static FILE *file = [] {
-    const char *path = getenv("TDS_SIM_LOG");
-    FILE *opened = path && *path ? fopen(path, "we") : nullptr;
-    if (path && *path && !opened)
-      fprintf(stderr, "tds-cudasim: TDS_SIM_LOG=%s cannot be written\n", path);
-    if (opened)
-      setvbuf(opened, nullptr, _IOLBF, 0);
-    return opened;
-  }();
+  static FILE *file = openLog("TDS_SIM_LOG");
   if (!file)
     return;
   // Helpers that several entry points share.
@@ -366,6 +380,9 @@ CUresult Driver::execute(const KernelLaunch &launch) {
   info.gridId = info.launchStamp;
   BlockOrder order;
   info.order = &order;
+  Traffic traffic;
+  if (trafficLog() && info.checks.globalRace)
+    info.traffic = &traffic;
   Report report;
   if (launch.cooperative) {
     // Where the barrier of a grid group (cooperative_groups) lives.
@@ -379,8 +396,11 @@ CUresult Driver::execute(const KernelLaunch &launch) {
   bool good = runLaunch(info, set.threads, report);
   if (info.workspace)
     device.memory->release(info.workspace);
-  if (good)
+  if (good) {
+    if (info.traffic)
+      logTraffic(info.entry->name.c_str(), traffic.read, traffic.written);
     return CUDA_SUCCESS;
+  }
   addReport(report);
   return resultOf(report.kind);
 }

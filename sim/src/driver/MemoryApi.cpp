@@ -80,6 +80,9 @@ CUresult performCopy(Driver &driver, const CUDA_MEMCPY3D &c) {
       else if (dInit)
         memset(dInit, 1, c.WidthInBytes);
     }
+  u64 bytes = (u64)c.WidthInBytes * c.Height * c.Depth;
+  logTraffic("copy", c.srcMemoryType == CU_MEMORYTYPE_HOST ? 0 : bytes,
+             c.dstMemoryType == CU_MEMORYTYPE_HOST ? 0 : bytes);
   return CUDA_SUCCESS;
 }
 
@@ -102,6 +105,7 @@ CUresult performSet(Driver &driver, const CUDA_MEMSET_NODE_PARAMS &p) {
     if (init)
       memset(init, 1, bytes);
   }
+  logTraffic("set", 0, (u64)p.width * p.elementSize * p.height);
   return CUDA_SUCCESS;
 }
 

@@ -11,6 +11,7 @@
 
 #include "exec/Program.h"
 
+#include <atomic>
 #include <functional>
 #include <memory>
 
@@ -161,6 +162,13 @@ struct CheckFlags {
   bool init = true, sharedRace = true, globalRace = true;
 };
 
+/// Bytes of global memory that a launch touched, each counted once however
+/// often: what a device with a large enough cache moves. Atomic accesses are
+/// left out.
+struct Traffic {
+  std::atomic<u64> read{0}, written{0};
+};
+
 /// Everything that the blocks of a launch have in common.
 struct LaunchInfo {
   const Program *program = nullptr;
@@ -183,6 +191,7 @@ struct LaunchInfo {
   u64 maxSteps = 0;
   u32 granuleShift = 2;
   BlockOrder *order = nullptr;
+  Traffic *traffic = nullptr; // where TDS_SIM_TRAFFIC asks for it
 };
 
 struct NamedBarrier {

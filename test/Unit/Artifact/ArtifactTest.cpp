@@ -140,6 +140,7 @@ TEST(Manifest, CPU) {
                 {"grid", json::Array{1, 1, 1}},
                 {"work", 12},
                 {"flops", 2 * 12},
+                {"updated", 48},
                 {"args", json::Array{json::Array{"input", 0, 0, 48},
                                      json::Array{"slab", 0, 0, 48},
                                      json::Array{"arena", 0, 0, 48}}},
