@@ -267,7 +267,8 @@ bool presetArch(const char *arch);
 /// Appends a line to the file that TDS_SIM_LOG names, if it names one.
 void logCall(const char *function);
 /// Appends to the file that TDS_SIM_TRAFFIC names, if it names one, a kernel,
-/// `copy` or `set` with the bytes of the device's memory that it read and wrote.
+/// `copy` or `set` with the bytes of the device's memory that it read and
+/// wrote.
 void logTraffic(const char *what, u64 read, u64 written);
 /// Words of TDS_SIM_SCHEDULE and TDS_SIM_CHECKS; sets `problem` on a bad one.
 void parseSchedule(Settings &s, const char *text);
