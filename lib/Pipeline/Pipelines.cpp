@@ -53,6 +53,26 @@ void tdsl::buildEntryPipeline(OpPassManager &manager,
   }
 }
 
+/// Rewrites that are no canonicalisation: they change bits of floats where that
+/// is allowed, or look at more than an operation and its operands.
+static void addSimplifications(OpPassManager &manager,
+                               const FastMath &fastMath) {
+  if (fastMath.signedZeros || fastMath.finite || fastMath.reciprocal ||
+      fastMath.reassociate) {
+    RelaxMathPassOptions relaxed;
+    relaxed.signedZeros = fastMath.signedZeros;
+    relaxed.finite = fastMath.finite;
+    relaxed.reciprocal = fastMath.reciprocal;
+    relaxed.reassociate = fastMath.reassociate;
+    manager.addNestedPass<func::FuncOp>(createRelaxMathPass(relaxed));
+    manager.addPass(createCanonicalizerPass());
+    manager.addPass(createCSEPass());
+  }
+  ReorderProductsPassOptions order;
+  order.floats = fastMath.reassociate;
+  manager.addNestedPass<func::FuncOp>(createReorderProductsPass(order));
+}
+
 void tdsl::buildDifferentiationPipeline(OpPassManager &manager,
                                         const PipelineOptions &options) {
   if (options.accumulate)
@@ -92,6 +112,7 @@ void tdsl::buildDifferentiationPipeline(OpPassManager &manager,
   // nobody asked for.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  addSimplifications(manager, options.fastMath);
   manager.addPass(createSymbolDCEPass());
 }
 

@@ -89,6 +89,13 @@ static cl::opt<std::string> targetDescription(
     "target-description", cl::value_desc("name|file"), cl::cat(codeCategory),
     cl::desc("the device that fusion decides for: t4, v100, a100, h100, h200, "
              "host-cpu or a JSON file (default: by --arch or --cpu)"));
+static cl::opt<std::string> fastMath(
+    "fast-math", cl::ValueOptional, cl::value_desc("names"),
+    cl::cat(codeCategory),
+    cl::desc("let results differ from IEEE arithmetic: reassociate (sums and "
+             "products in any order), reciprocal (x / y as x * (1 / y)), "
+             "finite (no NaN or infinity occurs), signed-zeros (the sign of a "
+             "zero does not matter); alone all of them (default none)"));
 static cl::opt<std::string>
     amp("amp", cl::value_desc("bf16|f16"), cl::cat(codeCategory),
         cl::desc("mixed precision: contractions multiply 16-bit floats and add "
@@ -150,8 +157,7 @@ static void refusePlanned(int argc, char **argv) {
     if (!name.consume_front("--"))
       continue;
     name = name.split('=').first;
-    for (StringRef planned :
-         {"memory-budget", "allow-tf32", "fast-math", "parallel"})
+    for (StringRef planned : {"memory-budget", "allow-tf32", "parallel"})
       if (name == planned)
         usage("--" + name + " is planned, but not there yet");
   }
@@ -168,6 +174,33 @@ static void refuseIdle(const cl::Option &option, bool isUsed,
                        const llvm::Twine &why) {
   if (option.getNumOccurrences() > 0 && !isUsed)
     usage("--" + option.ArgStr + " " + why);
+}
+
+/// The names of --fast-math; without one, all.
+static tdsl::FastMath parseFastMath() {
+  tdsl::FastMath allowed;
+  if (fastMath.getNumOccurrences() == 0)
+    return allowed;
+  std::pair<StringRef, bool *> names[] = {
+      {"reassociate", &allowed.reassociate},
+      {"reciprocal", &allowed.reciprocal},
+      {"finite", &allowed.finite},
+      {"signed-zeros", &allowed.signedZeros}};
+  llvm::SmallVector<StringRef> words;
+  StringRef(fastMath).split(words, ',', -1, false);
+  for (StringRef word : words) {
+    auto *known = llvm::find_if(
+        names, [&](const auto &entry) { return entry.first == word; });
+    if (known == std::end(names))
+      usage("--fast-math knows reassociate, reciprocal, finite and "
+            "signed-zeros, not '" +
+            word + "'");
+    *known->second = true;
+  }
+  if (words.empty())
+    for (auto &[name, flag] : names)
+      *flag = true;
+  return allowed;
 }
 
 tdslc::Options tdslc::parseOptions(int argc, char **argv) {
@@ -201,6 +234,7 @@ tdslc::Options tdslc::parseOptions(int argc, char **argv) {
     usage("--checked and --unchecked exclude each other");
   options.checkNumerics = checkNumerics;
   options.amp = amp;
+  options.fastMath = parseFastMath();
   options.accum = accum;
   if (accum < 1)
     usage("--accum takes a number from 1 on, not " + llvm::Twine(accum));

@@ -7,6 +7,8 @@
 #ifndef TDSL_TOOLS_TDSLC_OPTIONS_H
 #define TDSL_TOOLS_TDSLC_OPTIONS_H
 
+#include "tdsl/Pipeline/FastMath.h"
+
 #include <cstdint>
 #include <map>
 #include <string>
@@ -45,6 +47,7 @@ struct Options {
   bool unchecked = false;
   bool checked = false;
   bool checkNumerics = false;
+  tdsl::FastMath fastMath;
   int64_t accum = 1; ///< micro-batches of a step
   std::string amp;   ///< bf16 or f16; empty: the program's own types
   bool time = false;

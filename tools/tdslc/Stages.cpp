@@ -118,6 +118,7 @@ static PipelineOptions getPipelineOptions(const Options &options) {
   pipeline.guardGathers = !options.unchecked;
   pipeline.checkNumerics = options.checkNumerics;
   pipeline.amp = options.amp;
+  pipeline.fastMath = options.fastMath;
   pipeline.accumulate = options.accum > 1;
   return pipeline;
 }
@@ -181,6 +182,12 @@ std::string tdslc::getOptionsText(const Options &options) {
   all += options.checkNumerics ? "--check-numerics\n" : "";
   if (options.accum > 1)
     all += "--accum=" + std::to_string(options.accum) + "\n";
+  for (auto [name, allowed] :
+       {std::pair("reassociate", options.fastMath.reassociate),
+        std::pair("reciprocal", options.fastMath.reciprocal),
+        std::pair("finite", options.fastMath.finite),
+        std::pair("signed-zeros", options.fastMath.signedZeros)})
+    all += allowed ? std::string("--fast-math=") + name + "\n" : "";
   all += options.amp.empty() ? "" : "--amp=" + options.amp + "\n";
   return all;
 }

@@ -7,6 +7,8 @@
 #ifndef TDSL_PIPELINE_PIPELINES_H
 #define TDSL_PIPELINE_PIPELINES_H
 
+#include "tdsl/Pipeline/FastMath.h"
+
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -25,6 +27,7 @@ struct PipelineOptions {
   /// "bf16" or "f16": what contractions multiply and activations are stored in
   /// (tds-mixed-precision); f16 with loss scaling. Empty: as the program says.
   std::string amp;
+  FastMath fastMath;
   /// buildEntryPipeline has run, and steps name their micro-batches (--accum).
   bool accumulate = false;
 };

@@ -233,4 +233,60 @@ def MarkPhasesPass : Pass<"tds-mark-phases", "::mlir::ModuleOp"> {
   ];
 }
 
+def RelaxMathPass : Pass<"tds-relax-math", "::mlir::func::FuncOp"> {
+  let summary = "Rewrite float arithmetic as the names of --fast-math allow";
+  let description = [{
+    Element operations of tensors and of bodies are rewritten in ways that change bits of results. Each option allows its own:
+
+    - `signed-zeros`, the sign of a zero does not matter: x + 0 is x, 0 - x is -x;
+    - `finite`, no value is a NaN or an infinity: x - x is 0, x / x is 1, `isnan` is false, x == x is true. With `signed-zeros` x * 0 and 0 / x are
+      0, and the products of derivatives need no guard (`if dy == 0 then 0 else dy * f` is dy * f);
+    - `reciprocal`, a quotient may be a product: x / c is x * (1 / c), and x / broadcast(y) divides once for each element of y;
+    - `reassociate`, sums and products in any order: (x + a) + b with constants is x + (a + b). Contractions are the work of
+      `tds-reorder-products`.
+
+    Without an option nothing changes.
+
+    ```mlir
+    %c = tds.constant dense<3.0> : tensor<4xf32>
+    %q = tds.div %x, %c : tensor<4xf32>
+    ```
+    becomes, with `reciprocal`,
+    ```mlir
+    %c = tds.constant dense<0.333333343> : tensor<4xf32>
+    %q = tds.mul %x, %c : tensor<4xf32>
+    ```
+  }];
+  let dependentDialects = ["::tdsl::tds::TDSDialect"];
+  let options = [
+    Option<"signedZeros", "signed-zeros", "bool", "false", "The sign of a zero does not matter">,
+    Option<"finite", "finite", "bool", "false", "No value is a NaN or an infinity">,
+    Option<"reciprocal", "reciprocal", "bool", "false", "A quotient may be a product with the reciprocal">,
+    Option<"reassociate", "reassociate", "bool", "false", "Sums and products in any order">
+  ];
+}
+
+def ReorderProductsPass : Pass<"tds-reorder-products", "::mlir::func::FuncOp"> {
+  let summary = "Multiply chains of contractions in the order of the least work";
+  let description = [{
+    Contractions whose results are operands of one other contraction, directly or transposed, are one sum of products of several tensors. Of all
+    orders of pairs (up to eight tensors) the one with the fewest multiplications is taken, where it has fewer than the order of the program.
+    Integers wrap in the type of the result, so that every order gives the same bits; for them the pass always runs. Floats need `floats`
+    (`--fast-math=reassociate`); without it a remark says what would be saved.
+
+    ```mlir
+    %p = tds.contract %a[0, 2], %b[2, 1] to [0, 1] : tensor<512x512xi32>, tensor<512x512xi32> to tensor<512x512xi32>
+    %q = tds.contract %p[0, 1], %v[1] to [0] : tensor<512x512xi32>, tensor<512xi32> to tensor<512xi32>
+    ```
+    becomes
+    ```mlir
+    %p = tds.contract %b[2, 1], %v[1] to [2] : tensor<512x512xi32>, tensor<512xi32> to tensor<512xi32>
+    %q = tds.contract %a[0, 2], %p[2] to [0] : tensor<512x512xi32>, tensor<512xi32> to tensor<512xi32>
+    ```
+  }];
+  let dependentDialects = ["::tdsl::tds::TDSDialect"];
+  let options = [Option<"floats", "floats", "bool", "false", "Floats, too">];
+  let statistics = [Statistic<"numReordered", "reordered", "Number of products taken in another order">];
+}
+
 #endif // TDSL_TRANSFORMS_PASSES_TD
