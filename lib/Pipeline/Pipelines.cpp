@@ -83,6 +83,12 @@ void tdsl::buildDifferentiationPipeline(OpPassManager &manager,
   // What is computed twice would be differentiated twice.
   manager.addPass(createCSEPass());
   manager.addNestedPass<func::FuncOp>(createBatchFoldsPass());
+  if (options.recompute >= 0) {
+    RecomputeSegmentsPassOptions recompute;
+    recompute.count = options.recompute;
+    recompute.join = options.recomputeJoin;
+    manager.addPass(createRecomputeSegmentsPass(recompute));
+  }
   bool isMixed = !options.amp.empty();
   if (options.checkNumerics || isMixed) {
     MarkPhasesPassOptions marks;

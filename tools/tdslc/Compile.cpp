@@ -7,6 +7,7 @@
 #include "Compile.h"
 
 #include "EmitHeader.h"
+#include "FitMemory.h"
 #include "ReadProgram.h"
 #include "Reporting.h"
 #include "Stages.h"
@@ -311,9 +312,19 @@ ExitCode tdslc::compile(const Options &options) {
     if (ExitCode code = splitBatches(options, program))
       return code;
 
+  if (!options.memoryBudget.empty()) {
+    timer.begin("memory budget");
+    if (ExitCode code = fitMemory(program, options, targets))
+      return code;
+    reporting.dropRemarks();
+  }
+
   timer.begin("differentiation");
   if (!runDifferentiation(program, options))
     return ProgramWrong;
+  // Counts that fitMemory alone asks for.
+  for (auto function : program.module->getOps<func::FuncOp>())
+    function->removeAttr("segments");
   if (options.emit == "tds-opt")
     return writeOutput(options.output, print(*program.module));
   if (ExitCode code = saveStage(options, "tds-opt", *program.module))

@@ -32,6 +32,8 @@ struct Program {
   std::optional<std::vector<tdsl::report::Duration>> passTimes = {};
   std::string mainText = {}; ///< the first file alone
   std::string dataDim = {};  ///< the `dim` of the batch; empty: none
+  /// What fitMemory chose; negative: there is no budget.
+  int64_t recompute = -1, recomputeJoin = 1;
 };
 
 /// `tdslc model.tds -o …` and `--emit=…`.

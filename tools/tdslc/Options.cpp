@@ -6,6 +6,8 @@
 
 #include "Options.h"
 
+#include "FitMemory.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/CommandLine.h"
@@ -106,6 +108,11 @@ static cl::opt<int64_t>
           cl::desc("gradient accumulation: a step takes its gradients from N "
                    "parts of its batch, one after the other, and updates once "
                    "(default 1)"));
+static cl::opt<std::string> memoryBudget(
+    "memory-budget", cl::value_desc("BYTES|NN%"), cl::cat(codeCategory),
+    cl::desc("keep within these bytes (as in 2GiB), or within a part of what a "
+             "step keeps at once in its arena, by computing parts of the "
+             "forward pass again"));
 static cl::opt<bool> unchecked(
     "unchecked", cl::cat(codeCategory),
     cl::desc(
@@ -157,7 +164,7 @@ static void refusePlanned(int argc, char **argv) {
     if (!name.consume_front("--"))
       continue;
     name = name.split('=').first;
-    for (StringRef planned : {"memory-budget", "allow-tf32", "parallel"})
+    for (StringRef planned : {"allow-tf32", "parallel"})
       if (name == planned)
         usage("--" + name + " is planned, but not there yet");
   }
@@ -236,6 +243,11 @@ tdslc::Options tdslc::parseOptions(int argc, char **argv) {
   options.amp = amp;
   options.fastMath = parseFastMath();
   options.accum = accum;
+  options.memoryBudget = memoryBudget;
+  if (memoryBudget.getNumOccurrences() > 0 && !parseBudget(memoryBudget))
+    usage("--memory-budget takes bytes, as in 2GiB or 500000000, or a part, as "
+          "in 60%, not '" +
+          memoryBudget + "'");
   if (accum < 1)
     usage("--accum takes a number from 1 on, not " + llvm::Twine(accum));
   if (amp.getNumOccurrences() > 0 && amp != "bf16" && amp != "f16")

@@ -48,8 +48,9 @@ struct Options {
   bool checked = false;
   bool checkNumerics = false;
   tdsl::FastMath fastMath;
-  int64_t accum = 1; ///< micro-batches of a step
-  std::string amp;   ///< bf16 or f16; empty: the program's own types
+  std::string memoryBudget; ///< bytes or a part; empty: none
+  int64_t accum = 1;        ///< micro-batches of a step
+  std::string amp;          ///< bf16 or f16; empty: the program's own types
   bool time = false;
   bool explain = false; ///< print what became of each line
   std::string report;   ///< file for the page about it

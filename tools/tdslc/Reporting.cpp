@@ -27,6 +27,11 @@ Reporting::Reporting(const Options &options, Program &program)
     program.passTimes.emplace();
 }
 
+void Reporting::dropRemarks() {
+  if (isWanted())
+    (void)notes->take();
+}
+
 void Reporting::addProgram(StageTimer &timer) {
   if (!isWanted())
     return;

@@ -28,6 +28,9 @@ public:
     return !options.report.empty() && !target.isCPU;
   }
 
+  /// Forgets what passes said so far.
+  void dropRemarks();
+
   /// Behind the front end and differentiation.
   void addProgram(StageTimer &timer);
   /// A target that has been planned; `file` is its artefact, or empty.

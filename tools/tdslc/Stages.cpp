@@ -131,6 +131,8 @@ bool tdslc::completeEntries(ModuleOp module, const Options &options) {
 
 bool tdslc::runDifferentiation(Program &program, const Options &options) {
   PipelineOptions pipeline = getPipelineOptions(options);
+  pipeline.recompute = program.recompute;
+  pipeline.recomputeJoin = program.recomputeJoin;
   PassManager passes(&program.context, ModuleOp::getOperationName());
   buildDifferentiationPipeline(passes, pipeline);
   return succeeded(passes.run(*program.module));
@@ -180,6 +182,8 @@ std::string tdslc::getOptionsText(const Options &options) {
   all += options.unchecked ? "--unchecked\n" : "";
   all += options.checked ? "--checked\n" : "";
   all += options.checkNumerics ? "--check-numerics\n" : "";
+  if (!options.memoryBudget.empty())
+    all += "--memory-budget=" + options.memoryBudget + "\n";
   if (options.accum > 1)
     all += "--accum=" + std::to_string(options.accum) + "\n";
   for (auto [name, allowed] :

@@ -30,6 +30,10 @@ struct PipelineOptions {
   FastMath fastMath;
   /// buildEntryPipeline has run, and steps name their micro-batches (--accum).
   bool accumulate = false;
+  /// How many segments of the forward passes are computed again, and how many
+  /// neighbours of these at a time (tds-recompute-segments); negative: the pass
+  /// does not run.
+  int64_t recompute = -1, recomputeJoin = 1;
 };
 
 /// Every dialect, interface and external model that the pipelines need.

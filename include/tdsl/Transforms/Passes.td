@@ -134,6 +134,44 @@ def AccumulatePass : Pass<"tds-accumulate", "::mlir::ModuleOp"> {
   ];
 }
 
+def RecomputeSegmentsPass : Pass<"tds-recompute-segments", "::mlir::ModuleOp"> {
+  let summary = "Keep less of a forward pass by computing it again";
+  let description = [{
+    Run when calls are inlined and before derivatives are expanded (`--memory-budget=`). Cuts the forward pass of each step, in a loop over parts of the batch too, into
+    segments, where few bytes cross from one to the next; loops in it are cut within an iteration. The first `count` of them by bytes that need not be kept for each operation
+    that is computed again become folds with `tds.checkpoint`, as `checkpoint` in the language does: the derivative computes them again from
+    what goes in. Up to `join` chosen neighbours become one: less is kept, and more computed at a time. What a step ends its forward pass with is no
+    segment, since the backward pass begins there.
+
+    A step gets the attribute `segments`, how many it has.
+
+    ```mlir
+    %h = tds.contract %x[0, 1], %w[1, 2] to [0, 2] : tensor<4x8xf32>, tensor<8x8xf32> to tensor<4x8xf32>
+    %y = tds.tanh %h : tensor<4x8xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %z = tds.fold 1 carry() invariants(%x, %w) {tds.checkpoint} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<1x4x8xf32> {
+    ^bb0(%t: tensor<i32>, %a: tensor<4x8xf32>, %v: tensor<8x8xf32>):
+      %h = tds.contract %a[0, 1], %v[1, 2] to [0, 2] : tensor<4x8xf32>, tensor<8x8xf32> to tensor<4x8xf32>
+      %u = tds.tanh %h : tensor<4x8xf32>
+      tds.yield %u : tensor<4x8xf32>
+    }
+    %y = tds.reshape %z : tensor<1x4x8xf32> to tensor<4x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::tdsl::tds::TDSDialect", "::mlir::func::FuncDialect"];
+  let options = [
+    Option<"count", "count", "int64_t", "0", "How many segments are computed again">,
+    Option<"join", "join", "int64_t", "1", "How many neighbours are one">
+  ];
+  let statistics = [
+    Statistic<"numSegments", "segments", "Number of parts that are computed again">
+  ];
+}
+
 def ScaleLossesPass : Pass<"tds-scale-losses", "::mlir::ModuleOp"> {
   let summary = "Scale losses so that gradients in f16 do not underflow";
   let description = [{

@@ -106,6 +106,7 @@ struct Example {
   const char *file;
   /// Whether the simulator runs every entry in a second.
   bool isFast;
+  const char *flags = "";
 };
 
 void PrintTo(const Example &example, std::ostream *os) { *os << example.file; }
@@ -120,9 +121,9 @@ protected:
     std::string output = ::testing::TempDir() + "/tdsl-memory-" +
                          std::to_string(getpid()) + "-" +
                          std::to_string(number++) + extension;
-    auto [code, errors] =
-        runTdslc(TDSL_SOURCE_DIR "/" + getFile() + " " +
-                 getSmallSizes(readSource(getFile())) + " -o " + output);
+    auto [code, errors] = runTdslc(TDSL_SOURCE_DIR "/" + getFile() + " " +
+                                   getSmallSizes(readSource(getFile())) + " " +
+                                   GetParam().flags + " -o " + output);
     EXPECT_EQ(code, 0) << errors;
     return output;
   }
@@ -162,8 +163,9 @@ TEST_P(Memory, MeasuredOnTheSimulatedGPU) {
 
 TEST_P(Memory, ArenaIsNearTheLeastPossible) {
   for (const char *target : {"cpu", "sm_80"}) {
-    std::string plan = emitStage(readSource(getFile()), "plan",
-                                 std::string("--targets=") + target);
+    std::string plan =
+        emitStage(readSource(getFile()), "plan",
+                  std::string("--targets=") + target + " " + GetParam().flags);
     unsigned numEntries = 0;
     for (StringRef line : llvm::split(plan, '\n')) {
       line = line.trim();
@@ -188,18 +190,22 @@ TEST_P(Memory, ArenaIsNearTheLeastPossible) {
 
 INSTANTIATE_TEST_SUITE_P(
     Examples, Memory,
-    ::testing::Values(Example{"01-regression/regression.tds", true},
-                      Example{"02-mlp-fashion/mlp.tds", true},
-                      Example{"03-digits/digits.tds", true},
-                      Example{"03-digits/finetune.tds", true},
-                      Example{"04-lenet-fashion/lenet.tds", false},
-                      Example{"05-resnet/resnet.tds", false},
-                      Example{"06-chargpt/chargpt.tds", false},
-                      Example{"07-vae/vae.tds", true},
-                      Example{"08-lstm/lstm.tds", false},
-                      Example{"09-gan/gan.tds", true},
-                      Example{"10-newton/newton.tds", true}),
+    ::testing::Values(
+        Example{"01-regression/regression.tds", true},
+        Example{"02-mlp-fashion/mlp.tds", true},
+        Example{"03-digits/digits.tds", true},
+        Example{"03-digits/finetune.tds", true},
+        Example{"04-lenet-fashion/lenet.tds", false},
+        Example{"05-resnet/resnet.tds", false},
+        Example{"06-chargpt/chargpt.tds", false},
+        Example{"07-vae/vae.tds", true}, Example{"08-lstm/lstm.tds", false},
+        Example{"09-gan/gan.tds", true}, Example{"10-newton/newton.tds", true},
+        Example{"11-gpt2/gpt2.tds", false},
+        Example{"06-chargpt/chargpt.tds", false, "--memory-budget=85%"},
+        Example{"04-lenet-fashion/lenet.tds", false, "--amp=f16 --accum=2"}),
     [](const auto &info) {
       StringRef name = StringRef(info.param.file).split('/').second;
-      return name.split('.').first.str();
+      std::string all = name.split('.').first.str() + info.param.flags;
+      llvm::erase_if(all, [](char c) { return !llvm::isAlnum(c); });
+      return all;
     });
