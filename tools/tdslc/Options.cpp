@@ -243,6 +243,9 @@ tdslc::Options tdslc::parseOptions(int argc, char **argv) {
   options.amp = amp;
   options.fastMath = parseFastMath();
   options.accum = accum;
+  if (options.amp == "f16" && options.fastMath.finite)
+    usage("--amp=f16 and --fast-math=finite exclude each other: loss scaling "
+          "looks for infinities");
   options.memoryBudget = memoryBudget;
   if (memoryBudget.getNumOccurrences() > 0 && !parseBudget(memoryBudget))
     usage("--memory-budget takes bytes, as in 2GiB or 500000000, or a part, as "
