@@ -120,7 +120,9 @@ def AccumulatePass : Pass<"tds-accumulate", "::mlir::ModuleOp"> {
     ```mlir
     %sum = tds.fold 3 carry(%zero) slices(%parts) invariants(%w) : (tensor<4xf32>, tensor<3x2x4xf32>, tensor<4xf32>) -> tensor<4xf32> {
     ^bb0(%t: tensor<i32>, %before: tensor<4xf32>, %x: tensor<2x4xf32>, %v: tensor<4xf32>):
-      ...
+      %b = tds.broadcast %v axes [1] : tensor<4xf32> to tensor<2x4xf32>
+      %p = tds.mul %x, %b : tensor<2x4xf32>
+      %part = tds.reduce sum %p axes [0, 1] : tensor<2x4xf32> to tensor<f32>
       %h = tds.gradient %part wrt %v : tensor<f32> wrt tensor<4xf32>
       %next = tds.add %before, %h : tensor<4xf32>
       tds.yield %next : tensor<4xf32>
