@@ -37,6 +37,19 @@ static bool computes(Operation &op) {
 
 static int64_t countBody(Block &body) { return llvm::count_if(body, computes); }
 
+/// An attention with products over the depth and over the width of the heads.
+/// Each weight is a difference, an exp and a quotient, or two with a product.
+template <typename Op>
+static int64_t countAttention(Op op, int64_t byDepth, int64_t byWidth) {
+  int64_t pairs = times(countPoints(op.getBatch()),
+                        times(op.getNumQueries(), op.getNumKeys()));
+  int64_t body = 4;
+  for (Region &region : op->getRegions())
+    body += countBody(region.front());
+  return times(pairs,
+               2 * (byDepth * op.getDepth() + byWidth * op.getWidth()) + body);
+}
+
 /// Kernels hold nothing else (kernel_c1).
 static int64_t countOperation(Operation &op) {
   return llvm::TypeSwitch<Operation &, int64_t>(op)
@@ -59,6 +72,8 @@ static int64_t countOperation(Operation &op) {
           terms = times(terms, extent);
         return times(terms, 2);
       })
+      .Case([](AttentionOp op) { return countAttention(op, 1, 1); })
+      .Case([](AttentionGradOp op) { return countAttention(op, 4, 3); })
       .Case([](KernelOp part) { return countFloatOperations(part); })
       .Default([](Operation &) { return int64_t(0); });
 }

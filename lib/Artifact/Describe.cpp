@@ -6,6 +6,7 @@
 
 #include "tdsl/Artifact/Manifest.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Format.h"
@@ -74,6 +75,16 @@ private:
       scalar(generic.getYielded(), 0);
       if (generic.getKind())
         text += ")";
+    } else if (isa<AttentionOp, AttentionGradOp>(op)) {
+      bool isGrad = isa<AttentionGradOp>(op);
+      text += isGrad ? "attention_grad(" : "attention(";
+      llvm::SetVector<Value> operands;
+      for (Value operand : op->getOperands())
+        operands.insert(operand);
+      llvm::interleave(
+          operands, [&](Value operand) { tensor(operand); },
+          [&] { text += ", "; });
+      text += ")";
     } else if (auto part = dyn_cast<KernelOp>(op)) {
       unsigned output = cast<OpResult>(value).getResultNumber();
       tensor(part.getBlock()->getTerminator()->getOperand(output));

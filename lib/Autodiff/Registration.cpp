@@ -13,6 +13,7 @@ using namespace tdsl;
 
 void autodiff::registerAutodiffModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, tds::TDSDialect *) {
+    attachAttentionRules(context);
     attachContractRule(context);
     attachElementRules(context);
     attachFoldRule(context);

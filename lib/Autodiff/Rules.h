@@ -58,6 +58,7 @@ void attachRule(mlir::MLIRContext *context) {
 }
 
 // One function per file of rules.
+void attachAttentionRules(mlir::MLIRContext *context);
 void attachCallRule(mlir::MLIRContext *context);
 void attachContractRule(mlir::MLIRContext *context);
 void attachElementRules(mlir::MLIRContext *context);

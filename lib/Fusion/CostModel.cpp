@@ -63,6 +63,26 @@ static double getNumProducts(ContractOp contract) {
   return products;
 }
 
+/// An attention, or its derivative: `products` of queries and keys, and as many
+/// blocks for each tile of 32 rows.
+template <typename Op>
+static void addAttention(KernelCost &cost, Op op, double products,
+                         double blocks) {
+  double batch = 1;
+  for (int64_t extent : op.getBatch())
+    batch *= double(extent);
+  double pairs = batch * double(op.getNumQueries()) * double(op.getNumKeys());
+  double features = double(op.getDepth() + op.getWidth()) / 2;
+  cost.flops += 2 * pairs * products * features;
+  // exp, and what is done to the scores.
+  cost.ops += pairs * double(getBodyCost(op) + 20);
+  cost.blocks =
+      blocks * batch *
+      std::ceil(double(std::max(op.getNumQueries(), op.getNumKeys())) / 32);
+  cost.registers = 80;
+  cost.sharedBytes = 41472;
+}
+
 static KernelCost getPartCost(KernelOp kernel,
                               const TargetDescription &target) {
   KernelCost cost;
@@ -92,6 +112,14 @@ static KernelCost getPartCost(KernelOp kernel,
       cost.sharedBytes = isLarge ? 16384 : 4608;
       continue;
     }
+    if (isa<AttentionOp>(op)) {
+      addAttention(cost, cast<AttentionOp>(op), 2, 1);
+      continue;
+    }
+    if (isa<AttentionGradOp>(op)) {
+      addAttention(cost, cast<AttentionGradOp>(op), 7, 2);
+      continue;
+    }
     if (!isa<GenericOp, ScatterOp>(op))
       continue;
     cost.ops += double(getNumPoints(&op)) * double(getBodyCost(&op) + 1);
@@ -107,7 +135,7 @@ static KernelCost getPartCost(KernelOp kernel,
     cost.blocks = columns <= 1024 ? std::ceil(rows / 4) : rows;
     cost.registers = 56;
     cost.sharedBytes = 1024;
-  } else if (kernel.getKind() != "contract") {
+  } else if (kernel.getKind() == "loop" || kernel.getKind() == "scatter") {
     double perThread =
         terms > 0 ? 1 : std::max(1.0, CostModel::accessBytes / widest);
     cost.blocks = std::ceil(points / perThread / CostModel::blockThreads);

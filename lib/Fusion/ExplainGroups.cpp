@@ -36,6 +36,10 @@ static std::string describeShape(const KernelShape &shape) {
     return "a contraction to " + describeExtents(shape.rows);
   case KernelKind::Scatter:
     return "a scatter";
+  case KernelKind::Attention:
+    return "an attention";
+  case KernelKind::AttentionGrad:
+    return "the derivative of an attention";
   }
   llvm_unreachable("a kind of kernel without a name");
 }
@@ -45,6 +49,9 @@ static std::string describeKinds(const KernelGroups::Group &lhs,
   KernelKind left = lhs.shape.kind, right = rhs.shape.kind;
   if (left == KernelKind::Scatter || right == KernelKind::Scatter)
     return "a scatter is a kernel of its own";
+  for (KernelKind kind : {left, right})
+    if (kind == KernelKind::Attention || kind == KernelKind::AttentionGrad)
+      return "an attention is a kernel of its own";
   if (left == KernelKind::Contract && right == KernelKind::Contract)
     return "a kernel holds one contraction";
   const KernelGroups::Group &loop = left == KernelKind::Loop ? lhs : rhs;
@@ -61,6 +68,8 @@ static std::string describeReads(Operation *producer, Operation *reader) {
     return "a contraction reads it more than once";
   if (isa<ScatterOp>(reader))
     return "a scatter is a kernel of its own";
+  if (isa<AttentionOp, AttentionGradOp>(reader))
+    return "an attention reads it more than once";
   bool isDirect = llvm::any_of(producer->getUsers(), [&](Operation *user) {
     return isa<ReadOp>(user) && user->getParentOp() == reader;
   });

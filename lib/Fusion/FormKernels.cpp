@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelGroups.h"
+#include "RecomputeOutputs.h"
 
 #include "tdsl/Fusion/Bodies.h"
 #include "tdsl/Fusion/CostModel.h"
@@ -43,6 +44,8 @@ namespace {
 /// Number of results up to which kernels that have nothing in common are joined
 /// to save a launch.
 constexpr int64_t smallKernel = 16384;
+/// Number of terms up to which a kernel with few results counts as small.
+constexpr int64_t largeReduction = 1 << 20;
 /// How many earlier kernels of equal extents are tried before giving up.
 constexpr unsigned maxSiblingTries = 24;
 /// Cost up to which a value of rows is computed again at each point of the
@@ -81,8 +84,8 @@ struct FormKernelsPass
     sinkScalars(block);
     makeYieldedTensors(block);
     for (Operation &op : block.without_terminator()) {
-      if (isa<GenericOp, ContractOp, ScatterOp, KernelOp, FoldOp, ReshapeOp,
-              ConstantOp>(op))
+      if (isa<GenericOp, ContractOp, ScatterOp, AttentionOp, AttentionGradOp,
+              KernelOp, FoldOp, ReshapeOp, ConstantOp>(op))
         continue;
       // A function that is no entry, such as a custom derivative, has been
       // inlined where it was used.
@@ -96,6 +99,11 @@ struct FormKernelsPass
       joinReaders(groups);
       joinSiblings(groups);
       joinReaders(groups);
+      numRecomputed += recomputeOutputs(
+          groups, *model, maxBuffers,
+          [&](Operation *op, bool pays, const std::string &text) {
+            say(op, pays, "recompute", "recompute", text);
+          });
       recompute(groups);
     }
     explain(groups);
@@ -165,8 +173,8 @@ struct FormKernelsPass
     SmallVector<unsigned> order(groups.getOrder());
     for (unsigned group : order) {
       const KernelGroups::Group &info = groups.getGroup(group);
-      if (info.isOpaque || info.shape.kind == KernelKind::Scatter ||
-          info.shape.kind == KernelKind::Contract)
+      if (info.isOpaque || (info.shape.kind != KernelKind::Loop &&
+                            info.shape.kind != KernelKind::Row))
         continue;
       SmallVector<int64_t> key(info.shape.rows);
       llvm::append_range(key, info.shape.columns);
@@ -212,34 +220,21 @@ struct FormKernelsPass
   }
 
   static bool areSmall(const KernelGroups &groups, unsigned lhs, unsigned rhs) {
-    return getNumPointsOf(groups, lhs) <= smallKernel &&
-           getNumPointsOf(groups, rhs) <= smallKernel;
+    return isSmall(groups, lhs) && isSmall(groups, rhs);
+  }
+
+  /// Few results do not make a kernel small that reduces much to them.
+  static bool isSmall(const KernelGroups &groups, unsigned group) {
+    return getNumPointsOf(groups, group) <= smallKernel &&
+           llvm::all_of(groups.getGroup(group).members, [&](unsigned op) {
+             return !isa<GenericOp>(groups.getOp(op)) ||
+                    getNumPoints(groups.getOp(op)) <= largeReduction;
+           });
   }
 
   //===------------------------------------------------------------------===//
   // Recomputing
   //===------------------------------------------------------------------===//
-
-  /// A value's readers in other groups; fails where it is used in another way,
-  /// so that it is in memory anyhow.
-  static LogicalResult
-  getOuterReads(const KernelGroups &groups, GenericOp generic, unsigned group,
-                llvm::MapVector<unsigned, SmallVector<ReadOp>> &reads) {
-    for (Operation *user : generic->getUsers()) {
-      auto read = dyn_cast<ReadOp>(user);
-      std::optional<unsigned> reader =
-          read ? groups.getIndexOf(read->getParentOp()) : std::nullopt;
-      if (!reader)
-        return failure();
-      unsigned readerGroup = groups.getGroupOf(*reader);
-      if (readerGroup == group)
-        continue;
-      if (read.getGuard() || read.getClamped())
-        return failure();
-      reads[readerGroup].push_back(read);
-    }
-    return success();
-  }
 
   /// Whether `tensor` is in memory for others than `reader`.
   static bool isInMemory(const KernelGroups &groups, Value tensor,
@@ -259,12 +254,12 @@ struct FormKernelsPass
 
   void recompute(KernelGroups &groups) {
     for (unsigned op = 0; op < groups.getNumOps(); ++op) {
-      auto generic = dyn_cast<GenericOp>(groups.getOp(op));
+      auto generic = dyn_cast_or_null<GenericOp>(groups.getOp(op));
       if (!generic || generic.hasReduction())
         continue;
       unsigned group = groups.getGroupOf(op);
       int64_t cost = getBodyCost(generic);
-      llvm::MapVector<unsigned, SmallVector<ReadOp>> outer;
+      OuterReads outer;
       if (failed(getOuterReads(groups, generic, group, outer)) || outer.empty())
         continue;
       bool hasInner = false;

@@ -339,7 +339,31 @@ void dropUnitAxes(GenericOp op) {
 // The pass
 //===----------------------------------------------------------------------===//
 
+bool isNarrowFloat(Type type) {
+  Type element = getElementType(type);
+  return element.isF16() || element.isBF16();
+}
+
+/// The tensor of 16-bit floats that `value` is a conversion of, perhaps in
+/// another shape; null where it is none.
+Value getNarrowSource(Value value) {
+  if (auto reshape = value.getDefiningOp<ReshapeOp>()) {
+    Value source = getNarrowSource(reshape.getOperand());
+    if (!source)
+      return {};
+    OpBuilder builder(reshape);
+    return ReshapeOp::create(
+        builder, reshape.getLoc(),
+        tensorType(value).clone(tensorType(source).getElementType()), source);
+  }
+  auto cast = value.getDefiningOp<CastOp>();
+  return cast && isNarrowFloat(cast.getOperand().getType()) ? cast.getOperand()
+                                                            : Value();
+}
+
 struct GeneralizePass : public tdsl::impl::GeneralizePassBase<GeneralizePass> {
+  using tdsl::impl::GeneralizePassBase<GeneralizePass>::GeneralizePassBase;
+
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     if (function.isExternal())
@@ -358,6 +382,10 @@ struct GeneralizePass : public tdsl::impl::GeneralizePassBase<GeneralizePass> {
         contract.erase();
       }
     }
+    if (steps)
+      takeApart(block);
+    else
+      absorbCasts(block);
     for (Operation &op : llvm::make_early_inc_range(block))
       rewrite(&op);
     for (auto constant : llvm::make_early_inc_range(block.getOps<ConstantOp>()))
@@ -372,6 +400,53 @@ struct GeneralizePass : public tdsl::impl::GeneralizePassBase<GeneralizePass> {
     for (auto generic : block.getOps<GenericOp>())
       dropUnitAxes(generic);
     mergeEqualOps(block);
+  }
+
+  /// Attention reads and writes 16-bit floats as it does others: conversions
+  /// of its operands and results go.
+  static void absorbCasts(Block &block) {
+    SmallVector<Operation *> attentions;
+    for (Operation &op : block)
+      if (isa<AttentionOp, AttentionGradOp>(op))
+        attentions.push_back(&op);
+    for (Operation *op : attentions) {
+      bool isForward = isa<AttentionOp>(op);
+      for (OpOperand &operand : op->getOpOperands()) {
+        // Of a derivative operands 4 and 5 are what is known of the rows.
+        unsigned number = operand.getOperandNumber();
+        if (!isForward && (number == 4 || number == 5))
+          continue;
+        if (Value narrow = getNarrowSource(operand.get()))
+          operand.set(narrow);
+      }
+      for (Value result :
+           op->getResults().take_front(isForward ? 1 : op->getNumResults())) {
+        auto cast = result.hasOneUse() ? dyn_cast<CastOp>(*result.user_begin())
+                                       : CastOp();
+        if (!cast || !isNarrowFloat(cast.getType()) ||
+            isNarrowFloat(result.getType()))
+          continue;
+        auto type = llvm::cast<RankedTensorType>(cast.getType());
+        cast.replaceAllUsesWith(result);
+        cast.erase();
+        result.setType(type);
+      }
+    }
+  }
+
+  static void takeApart(Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      OpBuilder builder(&op);
+      SmallVector<Value> results;
+      if (auto attention = dyn_cast<AttentionOp>(op))
+        results = decompose(builder, attention);
+      else if (auto grad = dyn_cast<AttentionGradOp>(op))
+        results = decompose(builder, grad);
+      else
+        continue;
+      op.replaceAllUsesWith(results);
+      op.erase();
+    }
   }
 
   void rewrite(Operation *op) {
@@ -397,8 +472,8 @@ struct GeneralizePass : public tdsl::impl::GeneralizePassBase<GeneralizePass> {
     else if (auto scatter = dyn_cast<ScatterOp>(op)) {
       result = generalizeScatter(builder, scatter);
       numScatters += result ? 1 : 0;
-    } else if (auto generic = dyn_cast<GenericOp>(op)) {
-      removeStops(generic);
+    } else if (isa<GenericOp, AttentionOp, AttentionGradOp>(op)) {
+      removeStops(op);
       return;
     }
     if (!result)
@@ -410,11 +485,12 @@ struct GeneralizePass : public tdsl::impl::GeneralizePassBase<GeneralizePass> {
 
   /// Drops `tds.stop_gradient` in a body: derivatives have been taken.
   void removeStops(Operation *op) {
-    for (auto stop : llvm::make_early_inc_range(
-             op->getRegion(0).front().getOps<StopGradientOp>())) {
-      stop.replaceAllUsesWith(stop.getOperand());
-      stop.erase();
-    }
+    for (Region &region : op->getRegions())
+      for (auto stop : llvm::make_early_inc_range(
+               region.front().getOps<StopGradientOp>())) {
+        stop.replaceAllUsesWith(stop.getOperand());
+        stop.erase();
+      }
   }
 
   /// Reads of a splat become scalars; other users get a tensor that is

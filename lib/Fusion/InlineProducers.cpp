@@ -97,7 +97,7 @@ struct InlineProducersPass
     bool hasOtherUsers = false;
     for (Operation *user : producer->getUsers()) {
       auto read = dyn_cast<ReadOp>(user);
-      if (read)
+      if (read && isa<GenericOp, ScatterOp>(read->getParentOp()))
         readers[read->getParentOp()].push_back(read);
       else
         hasOtherUsers = true;

@@ -24,6 +24,8 @@ static llvm::SetVector<Value> getTensorOperands(Operation *op) {
   if (isa<GenericOp, ScatterOp>(op))
     for (ReadOp read : getReads(op))
       values.insert(read.getTensor());
+  if (isa<AttentionOp, AttentionGradOp>(op))
+    values.insert_range(getBodyTensors(op));
   return values;
 }
 
@@ -72,7 +74,8 @@ static bool updatesVariable(Operation *op) {
 KernelGroups::KernelGroups(Block &block, unsigned maxBuffers)
     : maxBuffers(maxBuffers) {
   for (Operation &op : block.without_terminator()) {
-    if (!isa<GenericOp, ContractOp, ScatterOp, KernelOp, FoldOp>(op))
+    if (!isa<GenericOp, ContractOp, ScatterOp, AttentionOp, AttentionGradOp,
+             KernelOp, FoldOp>(op))
       continue;
     unsigned index = ops.size();
     ops.push_back(&op);
@@ -338,4 +341,5 @@ void KernelGroups::remove(unsigned op) {
     llvm::erase(consumers[producer], op);
   producers[op].clear();
   indexOf.erase(ops[op]);
+  ops[op] = nullptr;
 }

@@ -40,6 +40,7 @@ public:
   KernelGroups(mlir::Block &block, unsigned maxBuffers);
 
   unsigned getNumOps() const { return ops.size(); }
+  /// Null for one that was taken out.
   mlir::Operation *getOp(unsigned op) const { return ops[op]; }
   unsigned getGroupOf(unsigned op) const { return groupOf[op]; }
   const Group &getGroup(unsigned group) const { return groups[group]; }

@@ -26,6 +26,10 @@ StringRef tdsl::getKernelKindName(KernelKind kind) {
     return "contract";
   case KernelKind::Scatter:
     return "scatter";
+  case KernelKind::Attention:
+    return "attention";
+  case KernelKind::AttentionGrad:
+    return "attention_grad";
   }
   llvm_unreachable("unknown kernel kind");
 }
@@ -102,6 +106,13 @@ KernelShape tdsl::getShapeOf(Operation *op) {
     ArrayRef<int64_t> extents =
         cast<RankedTensorType>(contract.getResult().getType()).getShape();
     shape.rows.assign(extents.begin(), extents.end());
+  } else if (auto attention = dyn_cast<AttentionOp>(op)) {
+    shape.kind = KernelKind::Attention;
+    shape.rows.assign(attention.getExtents().begin(),
+                      attention.getExtents().end());
+  } else if (auto grad = dyn_cast<AttentionGradOp>(op)) {
+    shape.kind = KernelKind::AttentionGrad;
+    shape.rows.assign(grad.getExtents().begin(), grad.getExtents().end());
   } else {
     shape.kind = KernelKind::Scatter;
     ArrayRef<int64_t> extents = cast<ScatterOp>(op).getExtents();
@@ -114,7 +125,11 @@ std::optional<KernelShape> tdsl::joinShapes(const KernelShape &lhs,
                                             bool lhsHasReduction,
                                             const KernelShape &rhs,
                                             bool rhsHasReduction) {
-  if (lhs.kind == KernelKind::Scatter || rhs.kind == KernelKind::Scatter)
+  auto isAlone = [](KernelKind kind) {
+    return kind == KernelKind::Scatter || kind == KernelKind::Attention ||
+           kind == KernelKind::AttentionGrad;
+  };
+  if (isAlone(lhs.kind) || isAlone(rhs.kind))
     return std::nullopt;
   if (lhs.kind == rhs.kind) {
     if (lhs.kind == KernelKind::Contract || !(lhs == rhs))
@@ -173,6 +188,14 @@ LogicalResult tdsl::verifyKernelKind(KernelOp kernel) {
   Block *block = kernel.getBlock();
   KernelShape shape;
   bool found = false;
+  // Of those the verifier has seen that there is one; it reads memory only.
+  if (kernel.getKind() == "attention" || kernel.getKind() == "attention_grad") {
+    for (Operation &op : block->without_terminator())
+      if (!isa<AttentionOp, AttentionGradOp, ConstantOp>(op))
+        return op.emitOpError(
+            "stands beside an attention in a kernel (kernel_c1)");
+    return success();
+  }
   for (Operation &op : block->without_terminator()) {
     bool decides = kernel.getKind() == "contract"
                        ? isa<ContractOp>(op)

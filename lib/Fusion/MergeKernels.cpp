@@ -36,6 +36,8 @@ namespace {
 
 /// How many kernels behind a kernel are tried as parts beside it.
 constexpr unsigned maxTries = 24;
+/// A tensor that is worth being read once by two kernels side by side.
+constexpr double largeBytes = 1 << 20;
 
 Value getViewed(Value value) {
   while (auto reshape = value.getDefiningOp<ReshapeOp>())
@@ -60,6 +62,8 @@ public:
 
   /// Joins two groups where that is allowed and pays, and says so.
   bool tryJoin(unsigned lhs, unsigned rhs);
+  /// Whether two groups read one large tensor.
+  bool shareInput(unsigned lhs, unsigned rhs) const;
   unsigned getNumGroups() const { return groups.size(); }
   bool isLive(unsigned group) const { return !groups[group].empty(); }
   /// The groups in an order that their reads allow; of those that are ready
@@ -222,6 +226,19 @@ void MergedKernels::refuse(unsigned lhs, unsigned rhs, const Twine &why) {
       << remark::metric("Second", groups[rhs].front());
 }
 
+bool MergedKernels::shareInput(unsigned lhs, unsigned rhs) const {
+  llvm::DenseSet<Value> inputs;
+  for (unsigned member : groups[lhs])
+    for (Value input : kernels[member]->getOperands())
+      if (getBytes(input) >= largeBytes)
+        inputs.insert(getViewed(input));
+  return llvm::any_of(groups[rhs], [&](unsigned member) {
+    return llvm::any_of(kernels[member]->getOperands(), [&](Value input) {
+      return inputs.contains(getViewed(input));
+    });
+  });
+}
+
 bool MergedKernels::tryJoin(unsigned lhs, unsigned rhs) {
   if (isa<FoldOp>(kernels[groups[lhs].front()]) ||
       isa<FoldOp>(kernels[groups[rhs].front()]))
@@ -336,6 +353,13 @@ struct MergeKernelsPass
   void mergeBlock(Block &block, ArrayRef<Update> updates,
                   const CostModel &model) {
     MergedKernels merged(block, updates, getOperation(), model);
+    // First those that read one large tensor, which then comes by once.
+    joinAll(merged, /*sharing=*/true);
+    joinAll(merged, /*sharing=*/false);
+    build(block, merged);
+  }
+
+  void joinAll(MergedKernels &merged, bool sharing) {
     unsigned count = merged.getNumGroups();
     for (unsigned group = 0; group < count; ++group) {
       unsigned tries = 0;
@@ -343,10 +367,10 @@ struct MergeKernelsPass
            other < count && tries < maxTries && merged.isLive(group); ++other)
         if (merged.isLive(other)) {
           ++tries;
-          numMerged += merged.tryJoin(group, other);
+          if (!sharing || merged.shareInput(group, other))
+            numMerged += merged.tryJoin(group, other);
         }
     }
-    build(block, merged);
   }
 
   /// Builds the groups in their order, before the terminator; what is no kernel

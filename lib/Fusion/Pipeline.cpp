@@ -22,7 +22,9 @@ namespace tdsl {
 void tdsl::buildFusionPipeline(OpPassManager &manager,
                                const FusionOptions &options) {
   OpPassManager &functions = manager.nest<func::FuncOp>();
-  functions.addPass(createGeneralizePass());
+  GeneralizePassOptions generalizeOptions;
+  generalizeOptions.steps = !options.fuse;
+  functions.addPass(createGeneralizePass(generalizeOptions));
   if (options.fuse) {
     functions.addPass(createMoveReshapesPass());
     SplitStridesPassOptions strideOptions;

@@ -83,6 +83,9 @@ void tdsl::buildDifferentiationPipeline(OpPassManager &manager,
   // What is computed twice would be differentiated twice.
   manager.addPass(createCSEPass());
   manager.addNestedPass<func::FuncOp>(createBatchFoldsPass());
+  // Its derivative is not that of its parts. Checks want to see each part.
+  if (options.fusion && !options.checkNumerics)
+    manager.addNestedPass<func::FuncOp>(createRecogniseAttentionPass());
   if (options.recompute >= 0) {
     RecomputeSegmentsPassOptions recompute;
     recompute.count = options.recompute;

@@ -6,7 +6,9 @@
 
 #include "tdsl/Reference/Evaluator.h"
 
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -130,6 +132,34 @@ llvm::Error Evaluator::runFold(tds::FoldOp fold, Scope &scope, unsigned depth) {
   return llvm::Error::success();
 }
 
+template <typename Op>
+llvm::Error Evaluator::runDecomposed(Op op, Scope &scope, unsigned depth) {
+  llvm::SetVector<mlir::Value> inputs;
+  inputs.insert_range(op->getOperands());
+  inputs.insert_range(tds::getBodyTensors(op));
+  SmallVector<Type> types;
+  std::vector<Value> values, results;
+  for (mlir::Value input : inputs) {
+    types.push_back(input.getType());
+    values.push_back(scope.get(input));
+  }
+  OpBuilder builder(op.getContext());
+  OwningOpRef<func::FuncOp> function = func::FuncOp::create(
+      builder, op.getLoc(), "steps",
+      builder.getFunctionType(types, op->getResultTypes()));
+  builder.setInsertionPointToStart(function->addEntryBlock());
+  IRMapping mapping;
+  mapping.map(inputs.getArrayRef(), function->getArguments());
+  auto copy = cast<Op>(builder.clone(*op, mapping));
+  func::ReturnOp::create(builder, op.getLoc(), tds::decompose(builder, copy));
+  copy.erase();
+  if (llvm::Error error = runFunction(*function, values, depth, results))
+    return error;
+  for (auto [key, value] : llvm::zip(op->getResults(), results))
+    scope.set(key, value);
+  return llvm::Error::success();
+}
+
 llvm::Error Evaluator::runOperation(Operation &op, Scope &scope,
                                     unsigned depth) {
   if (auto call = dyn_cast<func::CallOp>(op)) {
@@ -164,6 +194,10 @@ llvm::Error Evaluator::runOperation(Operation &op, Scope &scope,
   }
   if (auto fold = dyn_cast<tds::FoldOp>(op))
     return runFold(fold, scope, depth);
+  if (auto attention = dyn_cast<tds::AttentionOp>(op))
+    return runDecomposed(attention, scope, depth);
+  if (auto attention = dyn_cast<tds::AttentionGradOp>(op))
+    return runDecomposed(attention, scope, depth);
   if (isa<tds::GradientOp>(op))
     return errorAt(&op, "a tds.gradient has no value of its own; run "
                         "tds-differentiate first");

@@ -155,6 +155,11 @@ KernelUse getUse(tds::KernelOp kernel) {
       for (Value factor : {contract.getLhs(), contract.getRhs()})
         if (int64_t argument = getArgument(factor, kernel); argument >= 0)
           use.isFactor[argument] = isWhole[argument] = true;
+    } else if (isa<tds::AttentionOp, tds::AttentionGradOp>(op)) {
+      use.hasContraction = true;
+      for (Value operand : op->getOperands())
+        if (int64_t argument = getArgument(operand, kernel); argument >= 0)
+          use.isFactor[argument] = isWhole[argument] = true;
     } else if (auto read = dyn_cast<tds::ReadOp>(op)) {
       int64_t argument = getArgument(read.getTensor(), kernel);
       if (argument < 0)

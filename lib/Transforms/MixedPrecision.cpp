@@ -137,6 +137,18 @@ static MulOp getProductOfContraction(GenericOp generic) {
   return lhsOwn && rhsOwn ? product : MulOp();
 }
 
+/// What an attention, or its derivative, multiplies.
+static SmallVector<OpOperand *> getFactors(Operation *op) {
+  SmallVector<OpOperand *> factors;
+  for (OpOperand &operand : op->getOpOperands())
+    factors.push_back(&operand);
+  if (isa<AttentionGradOp>(op)) {
+    // Query, key, value and adjoint, without what is known of the rows.
+    factors.erase(factors.begin() + 3, factors.begin() + 6);
+  }
+  return factors;
+}
+
 /// Whether `op` gives each element of its result from elements at the same
 /// place, of `tensor` among others, or only moves them.
 static bool isElementwiseOf(Operation *op, Value tensor) {
@@ -281,6 +293,12 @@ void BlockNarrower::collectOperands() {
         continue;
       addRoot(contract.getLhs());
       addRoot(contract.getRhs());
+    } else if (isa<AttentionOp, AttentionGradOp>(op)) {
+      SmallVector<OpOperand *> factors = getFactors(&op);
+      if (!isF32(factors.front()->get()))
+        continue;
+      for (OpOperand *factor : factors)
+        addRoot(factor->get());
     } else if (auto generic = dyn_cast<GenericOp>(op)) {
       MulOp product = getProductOfContraction(generic);
       if (!product)
@@ -344,7 +362,10 @@ void BlockNarrower::collectStored() {
 void BlockNarrower::collect() {
   collectOperands();
   for (Operation *op : contractions)
-    addRoot(getLast(op->getResult(0)));
+    for (Value result : op->getResults())
+      // What attention knows of its rows keeps all of its bits.
+      if (!isa<AttentionOp>(op) || result == op->getResult(0))
+        addRoot(getLast(result));
   collectStored();
 }
 
@@ -460,6 +481,9 @@ void BlockNarrower::run() {
   for (Operation *op : contractions) {
     if (auto contract = dyn_cast<ContractOp>(op)) {
       narrowContraction(contract);
+    } else if (isa<AttentionOp, AttentionGradOp>(op)) {
+      for (OpOperand *factor : getFactors(op))
+        factor->set(getNarrow(factor->get()));
     } else {
       auto generic = cast<GenericOp>(op);
       MulOp product = getProductOfContraction(generic);

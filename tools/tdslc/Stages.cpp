@@ -117,6 +117,7 @@ static PipelineOptions getPipelineOptions(const Options &options) {
   PipelineOptions pipeline;
   pipeline.guardGathers = !options.unchecked;
   pipeline.checkNumerics = options.checkNumerics;
+  pipeline.fusion = options.fusion;
   pipeline.amp = options.amp;
   pipeline.fastMath = options.fastMath;
   pipeline.accumulate = options.accum > 1;

@@ -12,7 +12,14 @@
 namespace tdsl {
 
 /// The kinds of kernels (the attribute `kind` of tds.kernel).
-enum class KernelKind { Loop, Row, Contract, Scatter };
+enum class KernelKind {
+  Loop,
+  Row,
+  Contract,
+  Scatter,
+  Attention,
+  AttentionGrad
+};
 
 llvm::StringRef getKernelKindName(KernelKind kind);
 
@@ -33,8 +40,8 @@ struct KernelShape {
 /// reduced by one thread, which is a `loop`.
 bool isRowReduction(tds::GenericOp generic);
 
-/// The shape of the kernel that holds `op` (generic, contract or scatter)
-/// alone.
+/// The shape of the kernel that holds `op` (generic, contract, scatter,
+/// attention or its derivative) alone.
 KernelShape getShapeOf(mlir::Operation *op);
 
 /// The shape of a kernel that holds what kernels of these two shapes hold, or

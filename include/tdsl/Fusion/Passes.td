@@ -32,6 +32,9 @@ def GeneralizePass : Pass<"tds-generalize", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::tdsl::tds::TDSDialect"];
+  let options = [
+    Option<"steps", "steps", "bool", /*default=*/"false", "Take attention apart into its steps, too">
+  ];
   let statistics = [
     Statistic<"numGenerics", "generics", "Number of operations rewritten as tds.generic">,
     Statistic<"numScatters", "scatters", "Number of scatters rewritten as tds.generic">
@@ -67,6 +70,22 @@ def SplitStridesPass : Pass<"tds-split-strides", "::mlir::func::FuncOp"> {
     Option<"target", "target", "std::string", /*default=*/"\"host-cpu\"", "Name or file of the target description">
   ];
   let statistics = [Statistic<"numSplit", "split", "Number of sums split by their strides">];
+}
+
+def RecogniseAttentionPass : Pass<"tds-recognise-attention", "::mlir::func::FuncOp"> {
+  let summary = "Rewrite softmax between two products as tds.attention";
+  let description = [{
+    Runs before `tds-differentiate`. A sum of products over an index j becomes a `tds.attention` where one factor is, as an expression of tensor
+    elements, the softmax along j of scores, and these come from a sum of products of a factor that varies with j (the keys) and one that
+    does not (the queries). It does not matter how the program is cut into definitions, nor how softmax is written: as a quotient, a product with the
+    inverse, or the exponential of a logarithm; with a scale before or behind the maximum. Whatever is done to the scores in between (a scale, a
+    mask, a bias) becomes the body of the operation. Queries, keys and values may be parts or transposes of tensors. Where the scores or weights are used
+    elsewhere, too, they are in memory anyway, and nothing changes.
+
+    A remark of the category `recognise` tells of each attention, and of each product with something like a softmax that is none: why.
+  }];
+  let dependentDialects = ["::tdsl::tds::TDSDialect"];
+  let statistics = [Statistic<"numAttentions", "attentions", "Number of attentions recognised">];
 }
 
 def RecogniseContractionsPass : Pass<"tds-recognise-contractions", "::mlir::func::FuncOp"> {

@@ -57,6 +57,9 @@ private:
                        std::vector<Value> &results);
   llvm::Error runOperation(mlir::Operation &op, Scope &scope, unsigned depth);
   llvm::Error runFold(tds::FoldOp fold, Scope &scope, unsigned depth);
+  /// Attention, step by step.
+  template <typename Op>
+  llvm::Error runDecomposed(Op op, Scope &scope, unsigned depth);
   llvm::Error checkSize(mlir::Operation &op, mlir::Type type) const;
 
   mlir::ModuleOp module;

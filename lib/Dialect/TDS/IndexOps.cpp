@@ -52,7 +52,7 @@ static void printIndices(OpAsmPrinter &printer, ValueRange indices,
 //===----------------------------------------------------------------------===//
 
 /// Checks that `block`, the body of `parent`, is one of scalars.
-static LogicalResult verifyBody(Operation *parent, Block &block) {
+LogicalResult tdsl::tds::verifyBody(Operation *parent, Block &block) {
   for (Operation &op : block) {
     bool isTerminator = op.hasTrait<OpTrait::IsTerminator>();
     bool isScalar = llvm::none_of(

@@ -93,23 +93,32 @@ LogicalResult KernelOp::verify() {
     return emitOpError("must end in a tds.yield of its outputs");
   if (hasParts())
     return verifyParts(*this);
-  unsigned contracts = 0, scatters = 0;
+  unsigned contracts = 0, scatters = 0, attentions = 0, derivatives = 0;
   for (Operation &op : block->without_terminator()) {
     contracts += isa<ContractOp>(op);
     scatters += isa<ScatterOp>(op);
-    if (!isa<GenericOp, ContractOp, ScatterOp, ConstantOp>(op))
-      return emitOpError("holds ") << op.getName()
-                                   << ", expected generics, contracts, "
-                                      "scatters and constants (kernel_c1)";
+    attentions += isa<AttentionOp>(op);
+    derivatives += isa<AttentionGradOp>(op);
+    if (!isa<GenericOp, ContractOp, ScatterOp, AttentionOp, AttentionGradOp,
+             ConstantOp>(op))
+      return emitOpError("holds ")
+             << op.getName()
+             << ", expected generics, contracts, scatters, attentions and "
+                "constants (kernel_c1)";
   }
   StringRef kind = getKind();
   if (kind != "loop" && kind != "row" && kind != "contract" &&
-      kind != "scatter")
+      kind != "scatter" && kind != "attention" && kind != "attention_grad")
     return emitOpError("has the unknown kind '") << kind << "' (kernel_c1)";
   if (contracts != (kind == "contract" ? 1u : 0u) ||
       scatters != (kind == "scatter" ? 1u : 0u))
     return emitOpError("of kind '")
            << kind << "' holds " << contracts << " contracts and " << scatters
            << " scatters (kernel_c1)";
+  if (attentions != (kind == "attention" ? 1u : 0u) ||
+      derivatives != (kind == "attention_grad" ? 1u : 0u))
+    return emitOpError("of kind '")
+           << kind << "' holds " << attentions << " attentions and "
+           << derivatives << " derivatives of one (kernel_c1)";
   return success();
 }

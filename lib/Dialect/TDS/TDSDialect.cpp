@@ -38,7 +38,8 @@ struct TDSInlinerInterface : public DialectInlinerInterface {
 struct TDSFoldInterface : public DialectFoldInterface {
   using DialectFoldInterface::DialectFoldInterface;
   bool shouldMaterializeInto(Region *region) const final {
-    return isa<GenericOp, ScatterOp>(region->getParentOp());
+    return isa<GenericOp, ScatterOp, AttentionOp, AttentionGradOp>(
+        region->getParentOp());
   }
 };
 } // namespace

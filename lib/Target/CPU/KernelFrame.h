@@ -57,6 +57,8 @@ struct KernelFrame {
 mlir::LogicalResult emitPoints(KernelFrame &frame);
 mlir::LogicalResult emitContract(KernelFrame &frame);
 mlir::LogicalResult emitScatter(KernelFrame &frame);
+mlir::LogicalResult emitAttention(KernelFrame &frame);
+mlir::LogicalResult emitAttentionGrad(KernelFrame &frame);
 
 } // namespace tdsl::cpu
 

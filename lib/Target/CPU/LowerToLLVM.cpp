@@ -264,6 +264,10 @@ FailureOr<LLVM::LLVMFuncOp> KernelLowering::emit(OutlinedKernel &kernel,
     result = emitContract(frame);
   else if (emitter == "scatter")
     result = emitScatter(frame);
+  else if (emitter == "attention")
+    result = emitAttention(frame);
+  else if (emitter == "attention_grad")
+    result = emitAttentionGrad(frame);
   else
     return kernel.kernel.emitError("has the unknown CPU emitter '")
                << emitter << "' in its schedule",

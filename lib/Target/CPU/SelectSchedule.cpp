@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionTiles.h"
 #include "ScheduleContract.h"
 
 #include "tdsl/Target/CPU/CompileCPU.h"
@@ -307,12 +308,31 @@ static FailureOr<DictionaryAttr> scheduleParts(tds::KernelOp kernel,
        b.getNamedAttr("phases", b.getDenseI64ArrayAttr(phases))});
 }
 
+/// Work items of an attention, or of its derivative, are tiles of rows.
+static DictionaryAttr scheduleAttention(tds::KernelOp kernel) {
+  AttentionTiles tiles;
+  for (Operation &op : *kernel.getBlock()) {
+    if (auto attention = dyn_cast<tds::AttentionOp>(op))
+      tiles = AttentionTiles::get(attention);
+    else if (auto grad = dyn_cast<tds::AttentionGradOp>(op))
+      tiles = AttentionTiles::get(grad);
+  }
+  Builder b(kernel.getContext());
+  return b.getDictionaryAttr(
+      {b.getNamedAttr("work",
+                      b.getI64IntegerAttr(tiles.queryItems + tiles.keyItems)),
+       b.getNamedAttr("scratch", b.getI64IntegerAttr(tiles.scratchBytes)),
+       b.getNamedAttr("emitter", b.getStringAttr(kernel.getKind()))});
+}
+
 LogicalResult cpu::selectSchedule(tds::KernelOp kernel,
                                   const CPUTarget &target) {
   FailureOr<DictionaryAttr> schedule =
       kernel.hasParts() ? scheduleParts(kernel, target)
       : kernel.getKind() == "scatter"
           ? FailureOr<DictionaryAttr>(scheduleScatter(kernel))
+      : kernel.getKind() == "attention" || kernel.getKind() == "attention_grad"
+          ? FailureOr<DictionaryAttr>(scheduleAttention(kernel))
       : kernel.getKind() == "contract" ? scheduleContract(kernel, target)
                                        : schedulePoints(kernel);
   if (failed(schedule))

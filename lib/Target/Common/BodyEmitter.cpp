@@ -23,11 +23,15 @@ Value BodyEmitter::valueAt(Value tensor, ArrayRef<LaneIndex> indices) {
 }
 
 void BodyEmitter::bind(Block *body, ArrayRef<LaneIndex> indices,
-                       Operation *except) {
+                       Operation *except, ArrayRef<Value> scalars) {
   values.clear();
   indexValues.clear();
-  for (auto [argument, index] : llvm::zip_equal(body->getArguments(), indices))
+  for (auto [argument, index] :
+       llvm::zip_equal(body->getArguments().drop_back(scalars.size()), indices))
     indexValues[argument] = index;
+  for (auto [argument, scalar] :
+       llvm::zip_equal(body->getArguments().take_back(scalars.size()), scalars))
+    values[argument] = scalar;
   for (Operation &op : body->without_terminator())
     if (&op != except)
       emit(&op);
@@ -36,6 +40,12 @@ void BodyEmitter::bind(Block *body, ArrayRef<LaneIndex> indices,
 Value BodyEmitter::evaluate(tds::GenericOp op, ArrayRef<LaneIndex> indices) {
   bind(op.getBlock(), indices);
   return get(op.getYielded());
+}
+
+Value BodyEmitter::evaluate(Block *block, ArrayRef<LaneIndex> indices,
+                            ArrayRef<Value> scalars) {
+  bind(block, indices, nullptr, scalars);
+  return get(block->getTerminator()->getOperand(0));
 }
 
 Term BodyEmitter::evaluateTerm(tds::GenericOp op, ArrayRef<LaneIndex> indices) {

@@ -255,6 +255,10 @@ void KernelEmitter::emitKind() {
     emitRowSerial();
   else if (kind == "contract")
     emitContract();
+  else if (kind == "attention")
+    emitAttention();
+  else if (kind == "attention_grad")
+    emitAttentionGrad();
   else
     emitScatter();
 }

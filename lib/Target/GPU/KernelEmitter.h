@@ -52,6 +52,8 @@ private:
   void emitRowSerial();
   void emitContract();
   void emitScatter();
+  void emitAttention();
+  void emitAttentionGrad();
 
   //===--- schedule ---===//
   int64_t getInt(llvm::StringRef name, int64_t otherwise = 0) {
@@ -105,6 +107,8 @@ private:
   void barrier();
   /// `value` of the lane whose number differs by `mask` in its bits.
   mlir::Value shuffleXor(mlir::Value value, int64_t mask);
+
+  friend class AttentionEmitter;
 
   tds::KernelOp kernel;
   mlir::DictionaryAttr schedule;

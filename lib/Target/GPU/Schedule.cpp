@@ -7,6 +7,7 @@
 
 #include "tdsl/Target/GPU/GPUTarget.h"
 
+#include "tdsl/Target/Common/AttentionViews.h"
 #include "tdsl/Target/Common/ContractShape.h"
 #include "tdsl/Target/Common/KernelAnalysis.h"
 #include "tdsl/Target/Common/LaneBuilder.h"
@@ -20,6 +21,8 @@ using target::ContractShape;
 /// Bytes of the widest memory access of a thread.
 static constexpr int64_t kAccessBytes = 16;
 static constexpr int64_t kBlockThreads = 256;
+/// Shared memory that a block has on every GPU without asking for more.
+static constexpr int64_t kStaticSharedBytes = 48 * 1024;
 /// A thread sums this many terms alone before a whole warp is worth it.
 static constexpr int64_t kSerialTerms = 16;
 
@@ -210,6 +213,26 @@ static DictionaryAttr scheduleScatter(tds::KernelOp kernel) {
   return schedule.finish(llvm::divideCeil(columns * parts, threads), threads);
 }
 
+/// A tile of rows a block; a derivative has blocks for queries and for keys.
+template <typename Op>
+static DictionaryAttr scheduleAttention(tds::KernelOp kernel, Op op) {
+  ScheduleBuilder schedule(kernel);
+  int64_t bytes = tds::getElementBytes(op.getComputeType());
+  // The tiles of a derivative, which holds most, must fit; that of forward has
+  // the same, so that both see the scores in the same places.
+  auto needs = [&](int64_t tile) {
+    return bytes * tile *
+           (2 * (op.getDepth() + 1) + 2 * (op.getWidth() + 1) + 2 * (tile + 1) +
+            4);
+  };
+  int64_t tile = needs(32) <= kStaticSharedBytes ? 32 : 16;
+  int64_t blocks = llvm::divideCeil(op.getNumQueries(), tile);
+  if (std::is_same_v<Op, tds::AttentionGradOp>)
+    blocks += llvm::divideCeil(op.getNumKeys(), tile);
+  schedule.set("tile", tile);
+  return schedule.finish(target::getBatchSize(op) * blocks, kBlockThreads);
+}
+
 /// The blocks of the parts, one part behind the other.
 static DictionaryAttr scheduleParts(tds::KernelOp kernel) {
   ScheduleBuilder schedule(kernel);
@@ -233,5 +256,11 @@ DictionaryAttr gpu::selectSchedule(tds::KernelOp kernel) {
     return scheduleRow(kernel);
   if (kind == "contract")
     return scheduleContract(kernel);
+  if (kind == "attention")
+    return scheduleAttention(
+        kernel, *kernel.getBlock()->getOps<tds::AttentionOp>().begin());
+  if (kind == "attention_grad")
+    return scheduleAttention(
+        kernel, *kernel.getBlock()->getOps<tds::AttentionGradOp>().begin());
   return scheduleScatter(kernel);
 }

@@ -450,7 +450,7 @@ func.func @kernel_c1_kind(%x: tensor<4xf32>) {
 // -----
 
 func.func @kernel_c1_ops(%x: tensor<4xf32>) {
-  // expected-error @+1 {{'tds.kernel' op holds tds.exp, expected generics, contracts, scatters and constants (kernel_c1)}}
+  // expected-error @+1 {{'tds.kernel' op holds tds.exp, expected generics, contracts, scatters, attentions and constants (kernel_c1)}}
   %r = tds.kernel "loop" (%x) : (tensor<4xf32>) -> tensor<4xf32> {
   ^bb0(%a: tensor<4xf32>):
     %e = tds.exp %a : tensor<4xf32>
@@ -615,5 +615,98 @@ func.func @entry() attributes {tds.entry = "step", tds.flags = ["a"]} {
 
 // expected-error @+1 {{'func.func' op has 1 flags, expected a last result 'tds.flags' of type tensor<1xi32>}}
 func.func @entry() attributes {tds.entry = "step", tds.flags = [{text = "t", source = "s"}]} {
+  return
+}
+
+// -----
+
+func.func @attention_c1(%q: tensor<8x4xf32>) {
+  // expected-error @+1 {{'tds.attention' op has extents [8, 8, 4], expected those of the batch and four more, all above 0 (attention_c1)}}
+  %o, %m, %z = tds.attention %q, %q, %q {extents = array<i64: 8, 8, 4>, query_map = affine_map<(i, d) -> (i, d)>, key_map = affine_map<(i, d) -> (i, d)>,
+      value_map = affine_map<(i, d) -> (i, d)>, result_map = affine_map<(i, d) -> (i, d)>}
+      : (tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>) score {
+  ^bb0(%i: index, %j: index, %s: f32):
+    tds.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+func.func @attention_c2(%q: tensor<8x4xf32>) {
+  // expected-error @+1 {{'tds.attention' op has the key map affine_map<(d0, d1) -> (d0 + 1, d1)>, which leaves its tensor of type 'tensor<8x4xf32>' (attention_c2)}}
+  %o, %m, %z = tds.attention %q, %q, %q {extents = array<i64: 8, 8, 4, 4>, query_map = affine_map<(i, d) -> (i, d)>, key_map = affine_map<(i, d) -> (i + 1, d)>,
+      value_map = affine_map<(i, d) -> (i, d)>, result_map = affine_map<(i, d) -> (i, d)>}
+      : (tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>) score {
+  ^bb0(%i: index, %j: index, %s: f32):
+    tds.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+func.func @attention_c2_result(%q: tensor<8x4xf32>) {
+  // expected-error @+1 {{'tds.attention' op has the result map affine_map<(d0, d1) -> (d0, 0)>, which is no permutation (attention_c2)}}
+  %o, %m, %z = tds.attention %q, %q, %q {extents = array<i64: 8, 8, 4, 4>, query_map = affine_map<(i, d) -> (i, d)>, key_map = affine_map<(i, d) -> (i, d)>,
+      value_map = affine_map<(i, d) -> (i, d)>, result_map = affine_map<(i, d) -> (i, 0)>}
+      : (tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>) score {
+  ^bb0(%i: index, %j: index, %s: f32):
+    tds.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+func.func @attention_c3(%q: tensor<8x4xf32>) {
+  // expected-error @+1 {{'tds.attention' op has a statistic of the rows of type 'tensor<4xf32>', expected 'tensor<8xf32>' (attention_c3)}}
+  %o, %m, %z = tds.attention %q, %q, %q {extents = array<i64: 8, 8, 4, 4>, query_map = affine_map<(i, d) -> (i, d)>, key_map = affine_map<(i, d) -> (i, d)>,
+      value_map = affine_map<(i, d) -> (i, d)>, result_map = affine_map<(i, d) -> (i, d)>}
+      : (tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<4xf32>, tensor<8xf32>) score {
+  ^bb0(%i: index, %j: index, %s: f32):
+    tds.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+func.func @attention_c3_body(%q: tensor<8x4xf32>) {
+  // expected-error @+1 {{'tds.attention' op needs a body with 2 indices and 1 of 'f32' that yields 'f32' (attention_c3)}}
+  %o, %m, %z = tds.attention %q, %q, %q {extents = array<i64: 8, 8, 4, 4>, query_map = affine_map<(i, d) -> (i, d)>, key_map = affine_map<(i, d) -> (i, d)>,
+      value_map = affine_map<(i, d) -> (i, d)>, result_map = affine_map<(i, d) -> (i, d)>}
+      : (tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>) score {
+  ^bb0(%i: index, %s: f32):
+    tds.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+func.func @attention_grad_c2(%q: tensor<8x4xf32>, %m: tensor<8xf32>) {
+  // expected-error @+1 {{'tds.attention_grad' op writes 96 elements of results that have 32 (attention_grad_c2)}}
+  %d = tds.attention_grad %q, %q, %q, %q, %m, %m, %q {extents = array<i64: 8, 8, 4, 4>, query_map = affine_map<(i, d) -> (i, d)>,
+      key_map = affine_map<(i, d) -> (i, d)>, value_map = affine_map<(i, d) -> (i, d)>, result_map = affine_map<(i, d) -> (i, d)>,
+      grad_maps = [affine_map<(i, d) -> (i, d)>, affine_map<(i, d) -> (i, d)>, affine_map<(i, d) -> (i, d)>]}
+      : (tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8x4xf32>) -> tensor<8x4xf32> score {
+  ^bb0(%i: index, %j: index, %s: f32):
+    tds.yield %s : f32
+  } slope {
+  ^bb0(%i: index, %j: index, %s: f32, %g: f32):
+    tds.yield %g : f32
+  }
+  return
+}
+
+// -----
+
+func.func @kernel_c1_attention(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'tds.kernel' op of kind 'attention' holds 0 attentions and 0 derivatives of one (kernel_c1)}}
+  %r = tds.kernel "attention" (%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    tds.yield %a : tensor<4xf32>
+  }
   return
 }

@@ -24,6 +24,7 @@ public:
   void unary(const std::string &op, const std::string &before = "");
   void binary(const std::string &op);
   void elementwise();
+  void attentions();
   void wholeTensors();
   void indexDefinitions();
   void windows();
@@ -119,6 +120,69 @@ void Builder::elementwise() {
       "  %e = tds.exp %x : " + t + "\n  %s = tds.stop_gradient %e : " + t +
           "\n  %y = tds.mul %x, %s : " + t,
       {4, 3}, {x});
+}
+
+/// Attention, and its derivative, whose gradient is a second derivative.
+void Builder::attentions() {
+  Typed q{"q", tensorOf({2, 4, 3})}, k{"k", tensorOf({2, 5, 3})},
+      v{"v", tensorOf({5, 2})}, bias{"bias", tensorOf({4, 5})};
+  const std::string extents =
+      "{extents = array<i64: 2, 4, 5, 3, 2>, query_map = affine_map<(b, i, d) "
+      "-> (b, i, d)>, key_map = affine_map<(b, j, d) -> (b, j, d)>, value_map "
+      "= affine_map<(b, j, c) -> (j, c)>, result_map = affine_map<(b, i, c) -> "
+      "(i, b, c)>";
+  const std::string score = R"( score {
+  ^bb0(%at: index, %i: index, %j: index, %s: f32):
+    %e = tds.read %bias[%i, %j] : tensor<4x5xf32>
+    %half = tds.constant 0.5 : f32
+    %scaled = tds.mul %s, %half : f32
+    %f = tds.add %scaled, %e : f32
+    tds.yield %f : f32
+  })";
+  const std::string row = tensorOf({2, 4}), result = tensorOf({4, 2, 2});
+  add("tds.attention", "a bias, values for the batch", {q, k, v, bias},
+      "  %y, %most, %total = tds.attention %q, %k, %v " + extents + "} : (" +
+          q.type + ", " + k.type + ", " + v.type + ") -> (" + result + ", " +
+          row + ", " + row + ")" + score,
+      {4, 2, 2}, {q, k, v, bias});
+  add("tds.attention", "without the bias", {q, k, v, bias},
+      "  %y, %most, %total = tds.attention %q, %k, %v " + extents + "} : (" +
+          q.type + ", " + k.type + ", " + v.type + ") -> (" + result + ", " +
+          row + ", " + row + ")" + score,
+      {4, 2, 2}, {q, k, v});
+  Typed x{"x", tensorOf({3, 4, 2})};
+  add("tds.attention", "parts of one tensor, masked", {x},
+      R"(  %y, %most, %total = tds.attention %x, %x, %x {extents = array<i64: 4, 4, 2, 2>,
+      query_map = affine_map<(i, d) -> (0, i, d)>, key_map = affine_map<(i, d) -> (1, i, d)>,
+      value_map = affine_map<(i, d) -> (2, i, d)>, result_map = affine_map<(i, d) -> (d, i)>} : ()" +
+          x.type + ", " + x.type + ", " + x.type + ") -> (" + tensorOf({2, 4}) +
+          ", " + tensorOf({4}) + ", " + tensorOf({4}) +
+          R"() score {
+  ^bb0(%i: index, %j: index, %s: f32):
+    %later = tds.compare gt %j, %i : index
+    %lowest = tds.constant 0xFF800000 : f32
+    %f = tds.select %later, %lowest, %s : i1, f32
+    tds.yield %f : f32
+  })",
+      {2, 4}, {x});
+  Typed o{"o", result}, most{"most", row}, g{"g", result};
+  const std::string maps =
+      ", grad_maps = [affine_map<(b, i, d) -> (b, i, d)>, affine_map<(b, j, d) "
+      "-> (b, j, d)>, affine_map<(b, j, c) -> (b, j, c)>]}";
+  add("tds.attention_grad", "by the queries", {q, k, v, o, most, g},
+      R"(  %one = tds.constant dense<1.5> : )" + row +
+          "\n  %y, %dk, %dv = tds.attention_grad %q, %k, %v, %o, %most, %one, "
+          "%g " +
+          extents + maps + " : (" + q.type + ", " + k.type + ", " + v.type +
+          ", " + o.type + ", " + row + ", " + row + ", " + g.type + ") -> (" +
+          q.type + ", " + k.type + ", " + tensorOf({2, 5, 2}) + R"() score {
+  ^bb0(%at: index, %i: index, %j: index, %s: f32):
+    tds.yield %s : f32
+  } slope {
+  ^bb0(%at: index, %i: index, %j: index, %s: f32, %w: f32):
+    tds.yield %w : f32
+  })",
+      {2, 4, 3}, {q, k, v, o, most, g});
 }
 
 void Builder::wholeTensors() {
@@ -497,6 +561,7 @@ const std::vector<CatalogueEntry> &tdsl::test::getCatalogue() {
   static const std::vector<CatalogueEntry> entries = [] {
     Builder builder;
     builder.elementwise();
+    builder.attentions();
     builder.wholeTensors();
     builder.reductions();
     builder.indexDefinitions();

@@ -54,6 +54,9 @@ int64_t getElementBytes(mlir::Type element);
 std::optional<mlir::AffineExpr> getAffineIndex(mlir::Value index,
                                                mlir::ValueRange dims);
 
+/// Checks that `block`, the body of `parent`, is one of scalars (body_c1).
+llvm::LogicalResult verifyBody(mlir::Operation *parent, mlir::Block &block);
+
 } // namespace tdsl::tds
 
 #include "tdsl/Dialect/TDS/TDSInterfaces.h.inc"
@@ -70,6 +73,21 @@ std::optional<std::pair<int64_t, int64_t>> getIndexRange(mlir::Value index);
 /// Whether no index of a read can be out of range. A guard that never acts is
 /// dropped by canonicalisation.
 bool isProvablyInside(ReadOp read);
+
+/// The tensors that the bodies of an attention (or of its derivative) read,
+/// each once, in order.
+llvm::SmallVector<mlir::Value> getBodyTensors(mlir::Operation *attention);
+
+/// Whether each result of the map is a dimension or a constant, and each
+/// dimension is one result.
+bool isPlacement(mlir::AffineMap map);
+
+/// What the operation computes, as index definitions with all intermediate
+/// tensors, at the builder's place. One value for each result.
+llvm::SmallVector<mlir::Value> decompose(mlir::OpBuilder &builder,
+                                         AttentionOp op);
+llvm::SmallVector<mlir::Value> decompose(mlir::OpBuilder &builder,
+                                         AttentionGradOp op);
 
 } // namespace tdsl::tds
 

@@ -7,4 +7,5 @@
 include "tdsl/Dialect/TDS/TDSBase.td"
 include "tdsl/Dialect/TDS/TDSElementwise.td"
 include "tdsl/Dialect/TDS/TDSStructure.td"
+include "tdsl/Dialect/TDS/TDSAttention.td"
 include "tdsl/Dialect/TDS/TDSProgram.td"

@@ -61,7 +61,7 @@ def TDS_IndependentOp : TDS_Op<"independent", [SameOperandsAndResultType]> {
 def TDS_KernelOp : TDS_Op<"kernel", [Pure, IsolatedFromAbove, SingleBlock]> {
   let summary = "operations that run as one kernel";
   let description = [{
-    The block arguments are the operands, in order. The body is made of `tds.generic`, `tds.contract`, `tds.scatter` and `tds.constant`, or of kernels; what it yields is written to memory,
+    The block arguments are the operands, in order. The body is made of `tds.generic`, `tds.contract`, `tds.scatter`, `tds.attention`, `tds.attention_grad` and `tds.constant`, or of kernels; what it yields is written to memory,
     everything else stays in registers. What the kinds allow (kernel_c1):
 
     - `loop`: generics of one set of parallel extents. A tensor made in the kernel is read at the reader's own parallel indices. Generics with reduction extents
@@ -70,6 +70,7 @@ def TDS_KernelOp : TDS_Op<"kernel", [Pure, IsolatedFromAbove, SingleBlock]> {
       reduction extents (same extents). A tensor made in the kernel is read at the reader's own indices.
     - `contract`: one `tds.contract`, and generics over its result's extents that read it at their own indices.
     - `scatter`: one `tds.scatter`.
+    - `attention`, `attention_grad`: one `tds.attention` or one `tds.attention_grad`.
     - `parts`: kernels of the other kinds, none of which reads what another makes: they run side by side in one launch. Their operands are the block's arguments, and
       each of their results is yielded once.
 

@@ -108,8 +108,8 @@ def TDS_ScatterOp : TDS_Op<"scatter", [Pure, SingleBlock]> {
   }];
 }
 
-def TDS_YieldOp : TDS_Op<"yield", [Pure, Terminator, ParentOneOf<["GenericOp", "KernelOp", "FoldOp"]>]> {
-  let summary = "ends the body of a generic, a kernel or a fold";
+def TDS_YieldOp : TDS_Op<"yield", [Pure, Terminator, ParentOneOf<["GenericOp", "KernelOp", "FoldOp", "AttentionOp", "AttentionGradOp"]>]> {
+  let summary = "ends the body of a generic, an attention, a kernel or a fold";
   let description = "\n\n```mlir\ntds.yield %p : f32\n```\n";
   let arguments = (ins Variadic<AnyType>:$operands);
   let assemblyFormat = "($operands^ `:` type($operands))? attr-dict";

@@ -63,11 +63,17 @@ public:
   std::pair<mlir::Value, llvm::SmallVector<LaneIndex>>
   evaluate(tds::ScatterOp op, llvm::ArrayRef<LaneIndex> indices);
 
+  /// What a body yields whose arguments are `indices` and then `scalars` (in
+  /// register form), as that of an attention.
+  mlir::Value evaluate(mlir::Block *block, llvm::ArrayRef<LaneIndex> indices,
+                       llvm::ArrayRef<mlir::Value> scalars);
+
   LaneBuilder &lanes;
 
 private:
   void bind(mlir::Block *body, llvm::ArrayRef<LaneIndex> indices,
-            mlir::Operation *except = nullptr);
+            mlir::Operation *except = nullptr,
+            llvm::ArrayRef<mlir::Value> scalars = {});
   void emit(mlir::Operation *op);
   mlir::Value emitRead(tds::ReadOp op);
   mlir::Value emitRandom(tds::RandomOp op);

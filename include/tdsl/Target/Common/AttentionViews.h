@@ -1,0 +1,45 @@
+//===- AttentionViews.h - the operands of an attention -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TDSL_TARGET_COMMON_ATTENTIONVIEWS_H
+#define TDSL_TARGET_COMMON_ATTENTIONVIEWS_H
+
+#include "tdsl/Dialect/TDS/TDSOps.h"
+#include "tdsl/Target/Common/LaneBuilder.h"
+
+namespace tdsl::target {
+
+/// `whole`, seen through a linear `map`: indexed by the map's dimensions, whose
+/// extents are `extents`.
+Buffer viewThrough(LaneBuilder &lanes, const Buffer &whole, mlir::AffineMap map,
+                   llvm::ArrayRef<int64_t> extents);
+
+/// The extents of the batch, and two more.
+template <typename Op>
+llvm::SmallVector<int64_t> withBatch(Op op, int64_t row, int64_t column) {
+  llvm::SmallVector<int64_t> extents(op.getBatch());
+  extents.append({row, column});
+  return extents;
+}
+
+/// Number of points of the batch.
+template <typename Op> int64_t getBatchSize(Op op) {
+  int64_t size = 1;
+  for (int64_t extent : op.getBatch())
+    size *= extent;
+  return size;
+}
+
+/// The largest number as it is needed before the first score: -inf.
+mlir::Value createLowest(LaneBuilder &lanes, mlir::Type type);
+
+/// exp(f - most), which is 0 where both are -inf because all scores so far
+/// are; all values scalars or all vectors.
+mlir::Value emitShiftedExp(LaneBuilder &lanes, mlir::Value f, mlir::Value most);
+
+/// w * t, 0 where t is 0.
+mlir::Value emitShare(LaneBuilder &lanes, mlir::Value w, mlir::Value t);
+
+} // namespace tdsl::target
+
+#endif // TDSL_TARGET_COMMON_ATTENTIONVIEWS_H

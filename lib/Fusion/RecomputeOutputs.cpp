@@ -1,0 +1,243 @@
+//===- RecomputeOutputs.cpp - one stored value in place of several --------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RecomputeOutputs.h"
+
+#include "tdsl/Fusion/Bodies.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace tdsl;
+using namespace tdsl::tds;
+
+LogicalResult tdsl::getOuterReads(const KernelGroups &groups, GenericOp generic,
+                                  unsigned group, OuterReads &reads) {
+  for (Operation *user : generic->getUsers()) {
+    auto read = dyn_cast<ReadOp>(user);
+    std::optional<unsigned> reader =
+        read && isa<GenericOp, ScatterOp>(read->getParentOp())
+            ? groups.getIndexOf(read->getParentOp())
+            : std::nullopt;
+    if (!reader)
+      return failure();
+    unsigned readerGroup = groups.getGroupOf(*reader);
+    if (readerGroup == group)
+      continue;
+    if (read.getGuard() || read.getClamped())
+      return failure();
+    reads[readerGroup].push_back(read);
+  }
+  return success();
+}
+
+namespace {
+
+/// The values of one group that could be computed again.
+class Candidates {
+public:
+  Candidates(KernelGroups &groups, unsigned group)
+      : groups(groups), group(group) {
+    for (unsigned op : groups.getGroup(group).members)
+      collect(op);
+  }
+
+  /// How many are no longer stored.
+  unsigned apply(const CostModel &model, unsigned maxBuffers,
+                 TellDecision tell);
+
+private:
+  struct Candidate {
+    GenericOp generic;
+    OuterReads readers;
+    /// What it is computed from, and the generics of the group in between.
+    llvm::SetVector<Value> leaves;
+    llvm::SetVector<Operation *> inner;
+    int64_t cost = 0;
+  };
+
+  void collect(unsigned op);
+  bool isMade(Value tensor) const {
+    std::optional<unsigned> index = groups.getIndexOf(tensor.getDefiningOp());
+    return index && groups.getGroupOf(*index) == group;
+  }
+  bool isStoredAnyway(Value tensor) const;
+  void unfold(Candidate &candidate, GenericOp generic);
+  void inlineInto(ReadOp read, const Candidate &candidate);
+
+  KernelGroups &groups;
+  unsigned group;
+  SmallVector<Candidate> candidates;
+};
+
+} // namespace
+
+static double getBytes(Value value) { return getNumBytes(value.getType()); }
+
+/// Whether something reads `tensor`, made in the group, that only memory can
+/// serve.
+bool Candidates::isStoredAnyway(Value tensor) const {
+  auto generic = tensor.getDefiningOp<GenericOp>();
+  OuterReads reads;
+  if (generic && !generic.hasReduction())
+    return failed(getOuterReads(groups, generic, group, reads));
+  return llvm::any_of(tensor.getUsers(), [&](Operation *user) {
+    if (auto read = dyn_cast<ReadOp>(user))
+      user = read->getParentOp();
+    std::optional<unsigned> index = groups.getIndexOf(user);
+    return !index || groups.getGroupOf(*index) != group;
+  });
+}
+
+void Candidates::collect(unsigned op) {
+  auto generic = dyn_cast<GenericOp>(groups.getOp(op));
+  if (!generic || generic.hasReduction())
+    return;
+  Candidate candidate;
+  candidate.generic = generic;
+  if (failed(getOuterReads(groups, generic, group, candidate.readers)) ||
+      candidate.readers.empty())
+    return;
+  unfold(candidate, generic);
+  candidates.push_back(std::move(candidate));
+}
+
+/// Goes on to what `generic` reads, as long as that is computed element by
+/// element at the same points.
+void Candidates::unfold(Candidate &candidate, GenericOp generic) {
+  if (!candidate.inner.insert(generic))
+    return;
+  candidate.cost += getBodyCost(generic);
+  for (ReadOp read : getReads(generic)) {
+    auto made = read.getTensor().getDefiningOp<GenericOp>();
+    if (isMade(read.getTensor()) && made && !made.hasReduction() &&
+        made.getExtents() == candidate.generic.getExtents() &&
+        readsAt(read, generic.getIndices()) &&
+        !isStoredAnyway(made.getResult()))
+      unfold(candidate, made);
+    else
+      candidate.leaves.insert(read.getTensor());
+  }
+}
+
+/// Puts the value's expression of the leaves in the place of `read`.
+void Candidates::inlineInto(ReadOp read, const Candidate &candidate) {
+  SmallVector<ReadOp> worklist{read};
+  while (!worklist.empty()) {
+    ReadOp next = worklist.pop_back_val();
+    auto made = next.getTensor().getDefiningOp<GenericOp>();
+    if (!made || !candidate.inner.contains(made))
+      continue;
+    OpBuilder builder(next);
+    IRMapping mapping;
+    cloneBody(builder, made, next.getIndices(), mapping);
+    for (ReadOp inner : getReads(made))
+      if (auto clone =
+              mapping.lookup(inner.getResult()).getDefiningOp<ReadOp>())
+        worklist.push_back(clone);
+    next.replaceAllUsesWith(mapping.lookupOrDefault(made.getYielded()));
+    next.erase();
+  }
+}
+
+unsigned Candidates::apply(const CostModel &model, unsigned maxBuffers,
+                           TellDecision tell) {
+  if (candidates.empty())
+    return 0;
+  double saved = 0, largest = 0, work = 0;
+  llvm::SetVector<Value> stored;
+  llvm::MapVector<unsigned, llvm::SetVector<Value>> readBy;
+  llvm::MapVector<unsigned, llvm::SetVector<Operation *>> computedBy;
+  for (Candidate &candidate : candidates) {
+    double bytes = getBytes(candidate.generic.getResult());
+    largest = std::max(largest, bytes);
+    saved += bytes * double(1 + candidate.readers.size());
+    for (Value leaf : candidate.leaves)
+      if (isMade(leaf) && !isStoredAnyway(leaf))
+        stored.insert(leaf);
+    for (auto &[reader, reads] : candidate.readers) {
+      readBy[reader].insert_range(candidate.leaves);
+      computedBy[reader].insert_range(candidate.inner);
+      for (ReadOp read : reads)
+        // Never more often than there are elements.
+        if (getNumPoints(read->getParentOp()) >
+            candidate.generic.getType().getNumElements())
+          return 0;
+    }
+  }
+  for (Value leaf : stored)
+    saved -= getBytes(leaf);
+  for (auto &[reader, leaves] : readBy) {
+    SmallVector<Value> inputs =
+        groups.getInputs(groups.getGroup(reader).members);
+    size_t buffers = inputs.size() +
+                     groups.getOutputs(groups.getGroup(reader).members).size();
+    for (Value leaf : leaves) {
+      if (!groups.mayRead(leaf, reader))
+        return 0;
+      // What the reader makes itself it would have to read as its kind says.
+      std::optional<unsigned> maker = groups.getIndexOf(leaf.getDefiningOp());
+      if (maker && groups.getGroupOf(*maker) == reader)
+        return 0;
+      if (llvm::is_contained(inputs, leaf))
+        continue;
+      saved -= getBytes(leaf);
+      ++buffers;
+    }
+    if (buffers > maxBuffers)
+      return 0;
+    double cost = 0;
+    for (Operation *op : computedBy[reader])
+      cost += double(getBodyCost(op));
+    work += model.getBodyNs(
+        cost, double(candidates.front().generic.getType().getNumElements()));
+  }
+  if (saved <= 0)
+    return 0;
+  double gained = model.getMoveNs(saved, largest);
+  bool pays = gained >= work;
+  for (Candidate &candidate : candidates)
+    tell(candidate.generic, pays,
+         llvm::formatv("{0} in its readers, with all that its kernel makes "
+                       "of the same values, instead of stored: {1:f1} us of "
+                       "memory saved, {2:f1} us of work added",
+                       pays ? "computed again" : "not computed again",
+                       gained / 1000, work / 1000));
+  if (!pays)
+    return 0;
+  // Simplifying may merge reads that are still to be replaced: afterwards.
+  llvm::SetVector<Operation *> bodies;
+  for (Candidate &candidate : candidates)
+    for (auto &[reader, reads] : candidate.readers)
+      for (ReadOp read : reads) {
+        bodies.insert(read->getParentOp());
+        inlineInto(read, candidate);
+      }
+  for (Operation *body : bodies)
+    simplifyBody(&body->getRegion(0).front());
+  groups.refresh();
+  // Nothing else may have needed what led to these values.
+  SmallVector<unsigned> members(groups.getGroup(group).members);
+  for (unsigned op : llvm::reverse(members))
+    if (Operation *dead = groups.getOp(op);
+        isElementGeneric(dead) && dead->use_empty()) {
+      groups.remove(op);
+      dead->erase();
+    }
+  return candidates.size();
+}
+
+unsigned tdsl::recomputeOutputs(KernelGroups &groups, const CostModel &model,
+                                unsigned maxBuffers, TellDecision tell) {
+  unsigned count = 0;
+  for (unsigned group : SmallVector<unsigned>(groups.getOrder())) {
+    if (groups.getGroup(group).isOpaque)
+      continue;
+    count += Candidates(groups, group).apply(model, maxBuffers, tell);
+  }
+  return count;
+}

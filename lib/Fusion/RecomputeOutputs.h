@@ -1,0 +1,44 @@
+//===- RecomputeOutputs.h - one stored value in place of several -*- C++
+//-*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TDSL_LIB_FUSION_RECOMPUTEOUTPUTS_H
+#define TDSL_LIB_FUSION_RECOMPUTEOUTPUTS_H
+
+#include "KernelGroups.h"
+
+#include "tdsl/Fusion/CostModel.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace tdsl {
+
+/// By group: the reads of a value there.
+using OuterReads = llvm::MapVector<unsigned, llvm::SmallVector<tds::ReadOp>>;
+
+/// The reads of `generic`, a member of `group`, in other groups; fails where it
+/// is used in another way, so that it is in memory anyhow.
+llvm::LogicalResult getOuterReads(const KernelGroups &groups,
+                                  tds::GenericOp generic, unsigned group,
+                                  OuterReads &reads);
+
+/// What a decision is told to: the operation, whether it was carried out, and
+/// its reason.
+using TellDecision =
+    llvm::function_ref<void(mlir::Operation *, bool, std::string)>;
+
+/// Where a group stores several values that are all computed, element by
+/// element, from one that it has (the result of a contraction, a row's
+/// statistics) and from what is in memory anyway, lets their readers compute
+/// them from that one, where this moves fewer bytes than the operations are
+/// worth. The activation and the factors of its derivative are such values.
+/// Returns how many values are no longer stored.
+unsigned recomputeOutputs(KernelGroups &groups, const CostModel &model,
+                          unsigned maxBuffers, TellDecision tell);
+
+} // namespace tdsl
+
+#endif // TDSL_LIB_FUSION_RECOMPUTEOUTPUTS_H
