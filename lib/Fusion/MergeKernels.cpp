@@ -260,6 +260,18 @@ bool MergedKernels::tryJoin(unsigned lhs, unsigned rhs) {
       inputs.insert_range(kernel.getInputs());
       outputs += kernel.getNumResults();
     }
+  // The tiles of an attention would be the shared memory of every block of the
+  // launch, and it leaves no processor without work that others could use.
+  const TargetDescription &target = model.getTarget();
+  for (unsigned group : {lhs, rhs})
+    for (unsigned member : groups[group]) {
+      StringRef kind = getKernel(member).getKind();
+      if ((kind == "attention" || kind == "attention_grad") && !target.isCPU &&
+          model.getCost(getKernel(member)).blocks >= target.multiprocessors) {
+        refuse(lhs, rhs, "an attention fills the device by itself");
+        return false;
+      }
+    }
   joined.buffers = inputs.size() + outputs;
   std::string why;
   if (!model.fits(joined, &why)) {

@@ -390,17 +390,14 @@ void KernelEmitter::emitAttentionGrad() {
   /// sum of adjoint * result of this thread's row of a staged tile, whose row
   /// in memory is `i`.
   auto getDelta = [&](Value i) {
-    Value sum = a.zero();
-    for (Value c : a.places(a.width)) {
-      Value isInside = lessThan(c, lanes.i64(a.width));
-      Value place = lanes.minS(c, lanes.i64(a.width - 1));
-      Value g = a.load(adjointRows, a.row, place);
-      Value product =
-          target::emitShare(lanes, a.loadWide(result, a.point(i, place)), g);
-      sum = arith::AddFOp::create(
-          builder, loc, sum,
-          arith::SelectOp::create(builder, loc, isInside, product, a.zero()));
-    }
+    Value sum = lanes.loop(a.column, lanes.i64(a.width), a.threads, {a.zero()},
+                           [&](Value c, ValueRange carried) {
+                             Value product = target::emitShare(
+                                 lanes, a.loadWide(result, a.point(i, c)),
+                                 a.load(adjointRows, a.row, c));
+                             return SmallVector<Value>{arith::AddFOp::create(
+                                 builder, loc, carried[0], product)};
+                           })[0];
     return a.sumOfRow(sum);
   };
   /// The weight of query i and key j, and the adjoint of their score; 0 where
@@ -422,6 +419,23 @@ void KernelEmitter::emitAttentionGrad() {
     };
     return std::pair(orZero(a.rounded(w)), orZero(g));
   };
+
+  /// Puts the slopes and weights of this thread's pairs in their tiles. A loop:
+  /// the bodies are long, and the code of one is that of all.
+  auto overPlaces =
+      [&](ArrayRef<Value> scores, ArrayRef<Value> products,
+          function_ref<std::pair<Value, Value>(Value, Value, Value)> visit) {
+        for (auto [place, s, product] : llvm::zip(places, scores, products)) {
+          a.store(slopeRows, a.row, place, s);
+          a.store(weightRows, a.row, place, product);
+        }
+        lanes.loop(a.column, lanes.i64(a.tile), a.threads, [&](Value place) {
+          auto [w, g] = visit(place, a.load(slopeRows, a.row, place),
+                              a.load(weightRows, a.row, place));
+          a.store(slopeRows, a.row, place, g);
+          a.store(weightRows, a.row, place, w);
+        });
+      };
 
   int64_t numQueryBlocks =
       target::getBatchSize(op) * int64_t(llvm::divideCeil(a.queries, a.tile));
@@ -447,13 +461,13 @@ void KernelEmitter::emitAttentionGrad() {
               a.multiply(queryRows, keyRows, places, a.depth);
           SmallVector<Value> products =
               a.multiply(adjointRows, valueRows, places, a.width);
-          for (auto [place, s, product] : llvm::zip(places, scores, products)) {
-            Value j = lanes.add(firstKey, place);
-            Value isInside = lessThan(j, lanes.i64(a.keys));
-            auto [w, g] = getPair(a.real, lanes.minS(j, lanes.i64(a.keys - 1)),
-                                  isInside, s, product, most, total, delta);
-            a.store(slopeRows, a.row, place, g);
-          }
+          overPlaces(
+              scores, products, [&](Value place, Value s, Value product) {
+                Value j = lanes.add(firstKey, place);
+                Value isInside = lessThan(j, lanes.i64(a.keys));
+                return getPair(a.real, lanes.minS(j, lanes.i64(a.keys - 1)),
+                               isInside, s, product, most, total, delta);
+              });
           barrier();
           return a.accumulate(slopeRows, keyRows, a.depth, carried);
         });
@@ -498,17 +512,16 @@ void KernelEmitter::emitAttentionGrad() {
               a.multiply(keyRows, queryRows, places, a.depth);
           SmallVector<Value> products =
               a.multiply(valueRows, adjointRows, places, a.width);
-          for (auto [place, s, product] : llvm::zip(places, scores, products)) {
-            Value other = lanes.add(firstQuery, place);
-            Value isInside = lessThan(other, lanes.i64(a.queries));
-            auto [w, g] = getPair(lanes.minS(other, lanes.i64(a.queries - 1)),
-                                  a.real, isInside, s, product,
-                                  a.load(numbers, place, lanes.i64(0)),
-                                  a.load(numbers, place, lanes.i64(1)),
-                                  a.load(numbers, place, lanes.i64(2)));
-            a.store(slopeRows, a.row, place, g);
-            a.store(weightRows, a.row, place, w);
-          }
+          overPlaces(
+              scores, products, [&](Value place, Value s, Value product) {
+                Value other = lanes.add(firstQuery, place);
+                Value isInside = lessThan(other, lanes.i64(a.queries));
+                return getPair(lanes.minS(other, lanes.i64(a.queries - 1)),
+                               a.real, isInside, s, product,
+                               a.load(numbers, place, lanes.i64(0)),
+                               a.load(numbers, place, lanes.i64(1)),
+                               a.load(numbers, place, lanes.i64(2)));
+              });
           barrier();
           SmallVector<Value> next = a.accumulate(
               slopeRows, queryRows, a.depth, carried.take_front(numKeySums));
