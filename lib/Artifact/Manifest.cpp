@@ -155,6 +155,8 @@ private:
             os.attribute("name", toUTF8(variable.getSymName()));
             os.attribute("role", stringifyVariableRole(variable.getRole()));
             writeType(os, variable.getType());
+            if (variable->hasAttr(tds::attr::kLayers))
+              os.attribute("layers", true);
             os.attribute(
                 "slab",
                 variable->getAttrOfType<IntegerAttr>(attr::kSlab).getInt());

@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "InlineCalls.h"
+#include "tdsl/Autodiff/Autodiff.h"
 #include "Rules.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

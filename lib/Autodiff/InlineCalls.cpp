@@ -4,9 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "InlineCalls.h"
-
 #include "tdsl/Autodiff/Autodiff.h"
+
 #include "tdsl/Dialect/TDS/TDSOps.h"
 
 #include "mlir/IR/IRMapping.h"

@@ -51,6 +51,8 @@ constexpr unsigned maxSiblingTries = 24;
 /// Cost up to which a value of rows is computed again at each point of the
 /// columns, inside a kernel.
 constexpr int64_t cheapPerPoint = 2;
+/// Returned tensors of one number up to which they lie in the artefact.
+constexpr int64_t maxConstantBytes = 4096;
 
 int64_t getBytes(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
@@ -82,6 +84,7 @@ struct FormKernelsPass
 
   LogicalResult runOnBlock(func::FuncOp function, Block &block) {
     sinkScalars(block);
+    makeReturnedConstants(block);
     makeYieldedTensors(block);
     for (Operation &op : block.without_terminator()) {
       if (isa<GenericOp, ContractOp, ScatterOp, AttentionOp, AttentionGradOp,
@@ -133,6 +136,32 @@ struct FormKernelsPass
             });
       }
       use.set(tensor);
+    }
+  }
+
+  /// A large tensor of one number that is returned is written by a kernel, as
+  /// data it would make the artefact as large as the tensor. Zeros and the like
+  /// are filled in.
+  static void makeReturnedConstants(Block &block) {
+    for (OpOperand &operand : block.getTerminator()->getOpOperands()) {
+      auto constant = operand.get().getDefiningOp<ConstantOp>();
+      auto value =
+          constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : nullptr;
+      if (!value || !value.isSplat() ||
+          getBytes(constant) <= maxConstantBytes ||
+          value.getElementType().isInteger(1) ||
+          llvm::all_equal(value.getRawData()))
+        continue;
+      OpBuilder builder(constant);
+      operand.set(GenericOp::create(
+          builder, constant.getLoc(),
+          cast<RankedTensorType>(constant.getType()), {}, std::nullopt,
+          [&](OpBuilder &inner, Location loc, ValueRange) -> Value {
+            return ConstantOp::create(inner, loc,
+                                      value.getSplatValue<TypedAttr>());
+          }));
+      if (constant.use_empty())
+        constant.erase();
     }
   }
 

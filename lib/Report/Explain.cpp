@@ -207,10 +207,10 @@ private:
     int64_t bytes = entry.getBytes(), least = entry.getLeastBytes(), flops = 0;
     for (const Launch &launch : entry.launches)
       flops += launch.flops;
-    size_t copies = entry.numCommands - entry.launches.size();
+    int64_t copies = entry.numCopies;
     os << "\n"
-       << entry.name << ": " << entry.launches.size()
-       << (entry.launches.size() == 1 ? " launch" : " launches");
+       << entry.name << ": " << entry.numLaunches
+       << (entry.numLaunches == 1 ? " launch" : " launches");
     if (copies)
       os << ", " << copies
          << (copies == 1 ? " copy or fill" : " copies and fills");

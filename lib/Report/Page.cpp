@@ -68,11 +68,9 @@ private:
       for (const Launch &launch : entry.launches)
         flops += launch.flops;
       int64_t bytes = entry.getBytes(), least = entry.getLeastBytes();
-      os << "<tr><td>" << escape(entry.name) << "</td><td>"
-         << entry.launches.size() << "</td><td>"
-         << entry.numCommands - entry.launches.size() << "</td><td>"
-         << formatBytes(bytes) << "</td><td>" << formatBytes(least)
-         << "</td><td>"
+      os << "<tr><td>" << escape(entry.name) << "</td><td>" << entry.numLaunches
+         << "</td><td>" << entry.numCopies << "</td><td>" << formatBytes(bytes)
+         << "</td><td>" << formatBytes(least) << "</td><td>"
          << (least ? llvm::formatv("{0:f2}", double(bytes) / least).str()
                    : "&ndash;")
          << "</td><td>" << formatCount(flops) << "FLOP</td><td>"

@@ -242,6 +242,7 @@ private:
   /// A copy, or a fill, which reads nothing; it runs `runs` times a call.
   void addCopy(Entry &entry, BufferAttr from, BufferAttr to, int64_t runs) {
     int64_t bytes = to.getBytes();
+    entry.numCopies += runs;
     entry.copyBytes += runs * (from ? 2 * bytes : bytes);
     if (from && isFirstRead(from))
       entry.leastCopyBytes += (from.getStrides().empty() ? 1 : runs) * bytes;
@@ -259,6 +260,7 @@ private:
   bool readCommand(Entry &entry, Operation &op, int64_t runs) {
     if (auto launch = dyn_cast<LaunchOp>(op)) {
       entry.launches.push_back(readLaunch(entry, launch, runs));
+      entry.numLaunches += runs;
     } else if (auto copy = dyn_cast<CopyOp>(op)) {
       addCopy(entry, copy.getFrom(), copy.getTo(), runs);
     } else if (auto fill = dyn_cast<FillOp>(op)) {

@@ -50,18 +50,43 @@ llvm::Error RuntimeProgram::initialize(int64_t seed) {
 
 llvm::Error RuntimeProgram::write(const std::string &variable,
                                   const Tensor &value) {
-  if (tds_module_write(module, variable.c_str(), value.data(),
-                       value.numBytes()) != TDS_OK)
-    return makeError("writing " + variable);
+  return forEachLayer(
+      variable, value,
+      [&](const std::string &name, size_t offset, size_t bytes) {
+        return tds_module_write(module, name.c_str(), value.data() + offset,
+                                bytes);
+      });
+}
+
+/// Visits the variables that one of the compiler stands for: `*` in its name is
+/// the number of the layer, which its axis 0 counts.
+llvm::Error RuntimeProgram::forEachLayer(
+    const std::string &variable, const Tensor &value,
+    llvm::function_ref<tds_status(const std::string &, size_t, size_t)> visit) {
+  size_t star = variable.find('*');
+  bool isOne = star == std::string::npos;
+  size_t layers = isOne ? 1 : value.shape().front();
+  size_t bytes = layers ? value.numBytes() / layers : 0;
+  for (size_t layer = 0; layer < layers; ++layer) {
+    std::string name = variable;
+    if (!isOne)
+      name.replace(star, 1, std::to_string(layer));
+    if (visit(name, layer * bytes, bytes) != TDS_OK)
+      return makeError("the variable " + name);
+  }
   return llvm::Error::success();
 }
 
 llvm::Expected<Tensor> RuntimeProgram::read(const std::string &variable,
                                             const Tensor &like) {
   Tensor tensor(like.kind(), like.shape());
-  if (tds_module_read(module, variable.c_str(), tensor.data(),
-                      tensor.numBytes()) != TDS_OK)
-    return makeError("reading " + variable);
+  if (llvm::Error error = forEachLayer(
+          variable, tensor,
+          [&](const std::string &name, size_t offset, size_t bytes) {
+            return tds_module_read(module, name.c_str(), tensor.data() + offset,
+                                   bytes);
+          }))
+    return std::move(error);
   return tensor;
 }
 

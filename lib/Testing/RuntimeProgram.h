@@ -47,6 +47,11 @@ public:
                              bool &raised);
 
 private:
+  llvm::Error
+  forEachLayer(const std::string &variable, const reference::Tensor &value,
+               llvm::function_ref<tds_status(const std::string &name,
+                                             size_t offset, size_t bytes)>
+                   visit);
   explicit RuntimeProgram(tds_module *module) : module(module) {}
   tds_module *module = nullptr;
 };

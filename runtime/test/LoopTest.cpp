@@ -75,7 +75,7 @@ TEST(Loops, AreRead) {
   EXPECT_EQ(command.body[0].body[0].to.strides,
             (std::vector<uint64_t>{800, 160}));
   EXPECT_EQ(countCommands(manifest.entries[5].commands, true), 1u);
-  EXPECT_EQ(countCommands(manifest.entries[5].commands, false), 1u);
+  EXPECT_EQ(countCommands(manifest.entries[5].commands, false), 50u);
 }
 
 TEST(Loops, IterationsRunInTheirDirection) {

@@ -85,6 +85,50 @@ TEST(Module, WritesVariables) {
             std::string::npos);
 }
 
+TEST(Module, LayersAreVariables) {
+  nlohmann::json manifest = toy::manifest();
+  nlohmann::json &variable = manifest["variables"][0];
+  variable["name"] = "net.*.w";
+  variable["shape"] = {2, 2};
+  variable["layers"] = true;
+  auto load = [&] {
+    std::string bytes = toy::packSo(manifest.dump());
+    return tds::Module::load(bytes.data(), bytes.size(), "toy.so",
+                             tds::Device::open("cpu", 2), 7);
+  };
+  tds::Module net = load();
+  net.write("net.0.w", tds::Tensor(std::vector<float>{1, 2}, {2}));
+  net.write("net.1.w", tds::Tensor(std::vector<float>{3, 4}, {2}));
+  net.write("net.b", 0.5f);
+  std::vector<float> ones(toy::batch * toy::features, 1);
+  tds::Results out =
+      net.entry("predict")(tds::Tensor(ones, {toy::batch, toy::features}));
+  EXPECT_EQ(out[0].as<float>()[15], 10.5f);
+  EXPECT_EQ(net.read("net.1.w").as<float>()[1], 4);
+  for (const char *none : {"net.*.w", "net.2.w", "net.w"})
+    EXPECT_NE(failure([&] { net.read(none); }).find("no variable"),
+              std::string::npos);
+
+  auto error = [&](const char *key, const nlohmann::json &value) {
+    nlohmann::json before = variable[key];
+    variable[key] = value;
+    std::string text = failure(load);
+    variable[key] = before;
+    return text;
+  };
+  EXPECT_NE(error("name", "net.w").find("not exactly one *"),
+            std::string::npos);
+  EXPECT_NE(error("name", "*.*.w").find("not exactly one *"),
+            std::string::npos);
+  EXPECT_NE(error("shape", nlohmann::json::array()).find("no axis of layers"),
+            std::string::npos);
+  EXPECT_NE(error("shape", {2000000, 0}).find("2000000 layers"),
+            std::string::npos);
+  EXPECT_NE(error("layers", 2).find("not true or false"), std::string::npos);
+  manifest["variables"][1]["name"] = "net.1.w";
+  EXPECT_NE(failure(load).find("net.1.w"), std::string::npos);
+}
+
 TEST(Module, ScratchIsPrivateToThreads) {
   tds::Module net = loadToy(4);
   for (int repeat = 0; repeat < 50; ++repeat) {

@@ -20,6 +20,7 @@
 #include "tdsl/Target/CPU/CompileCPU.h"
 #include "tdsl/Target/GPU/GPUTarget.h"
 #include "tdsl/Transforms/Accumulate.h"
+#include "tdsl/Transforms/RollLayers.h"
 
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -130,7 +131,10 @@ ExitCode tdslc::runFrontend(const Options &options, Program &program) {
   program.dataDim = result->program->dataDim;
   program.module =
       tdsl::emitProgram(*result->program, sources, program.context);
-  return program.module ? Fine : Internal;
+  if (!program.module)
+    return Internal;
+  tdsl::rollLayers(*program.module, options.rolledLayers);
+  return Fine;
 }
 
 /// Compiles the program again for a batch of `rows` rows, calls inlined.

@@ -8,6 +8,8 @@
 
 #include "FitMemory.h"
 
+#include "tdsl/Transforms/RollLayers.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/CommandLine.h"
@@ -87,6 +89,12 @@ static cl::opt<std::string>
     fusion("fusion", cl::init("on"), cl::value_desc("on|off"),
            cl::cat(codeCategory),
            cl::desc("join operations into kernels (default on)"));
+static cl::opt<int64_t> rolledLayers(
+    "roll-layers", cl::init(tdsl::kDefaultRolledLayers), cl::value_desc("n"),
+    cl::cat(codeCategory), cl::sub(cl::SubCommand::getTopLevel()),
+    cl::sub(checkCommand),
+    cl::desc("make n or more equal layers one loop, so that the code is as "
+             "long for 48 layers as for 12 (default 8; 0: never)"));
 static cl::opt<std::string> targetDescription(
     "target-description", cl::value_desc("name|file"), cl::cat(codeCategory),
     cl::desc("the device that fusion decides for: t4, v100, a100, h100, h200, "
@@ -292,6 +300,9 @@ tdslc::Options tdslc::parseOptions(int argc, char **argv) {
   if (fusion != "on" && fusion != "off")
     usage("--fusion takes on or off, not '" + fusion + "'");
   options.fusion = fusion == "on";
+  if (rolledLayers != 0 && rolledLayers < 2)
+    usage("--roll-layers takes 0 or a number of layers from 2 on");
+  options.rolledLayers = rolledLayers;
   options.targetDescription = targetDescription;
   if (diagnostics != "text" && diagnostics != "json")
     usage("--diagnostics takes text or json, not '" + diagnostics + "'");

@@ -12,6 +12,7 @@
 #include "tdsl/Pipeline/Pipelines.h"
 #include "tdsl/Target/CPU/CompileCPU.h"
 #include "tdsl/Target/GPU/GPUTarget.h"
+#include "tdsl/Transforms/RollLayers.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -180,6 +181,8 @@ std::string tdslc::getOptionsText(const Options &options) {
     if (auto file = llvm::MemoryBuffer::getFile(options.targetDescription))
       all += (*file)->getBuffer();
   }
+  if (options.rolledLayers != kDefaultRolledLayers)
+    all += "--roll-layers=" + std::to_string(options.rolledLayers) + "\n";
   all += options.unchecked ? "--unchecked\n" : "";
   all += options.checked ? "--checked\n" : "";
   all += options.checkNumerics ? "--check-numerics\n" : "";

@@ -116,6 +116,8 @@ struct Entry {
   std::string name, kind;
   std::vector<Launch> launches;
   unsigned numCommands = 0;
+  /// In one call, with every iteration of loops.
+  int64_t numLaunches = 0, numCopies = 0;
   /// What copies and fills move, and what of it no plan could save.
   int64_t copyBytes = 0, leastCopyBytes = 0;
   int64_t arenaBytes = 0;

@@ -93,6 +93,48 @@ def BatchFoldsPass : Pass<"tds-batch-folds", "::mlir::func::FuncOp"> {
   ];
 }
 
+def RollLayersPass : Pass<"tds-roll-layers", "::mlir::ModuleOp"> {
+  let summary = "Make equal layers one loop";
+  let description = [{
+    The variables of equal layers (`net.blocks.0.w`, `net.blocks.1.w`, …) become one variable `net.blocks.*.w` with the layer as axis 0 and the attribute `tds.layers`. What an entry does
+    for one layer after the other becomes a `tds.fold` that gets the layers' variables as slices: calls of layers, updates by optimisers, initial values. Derivatives by the variables
+    are derivatives by the new ones. Random numbers of a layer are drawn at the site of the first one, at iteration `layer`. The size of the code does not depend on the number of layers then.
+
+    It runs on what the front end emits. A group of variables stays as it is where an entry uses one of them on its own, changes them otherwise than in a loop, or where what
+    it does differs between layers.
+
+    ```mlir
+    tds.variable @net.blocks.0.w param : tensor<4xf32>
+    tds.variable @net.blocks.1.w param : tensor<4xf32>
+    func.func @f(%x: tensor<4xf32>, %w0: tensor<4xf32> {tds.variable = @net.blocks.0.w}, %w1: tensor<4xf32> {tds.variable = @net.blocks.1.w}) -> tensor<4xf32> {
+      %a = tds.mul %x, %w0 : tensor<4xf32>
+      %b = tds.mul %a, %w1 : tensor<4xf32>
+      return %b : tensor<4xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    tds.variable @"net.blocks.*.w" param : tensor<2x4xf32> {tds.layers}
+    func.func @f(%x: tensor<4xf32>, %w: tensor<2x4xf32> {tds.variable = @"net.blocks.*.w"}) -> tensor<4xf32> {
+      %b = tds.fold 2 carry(%x) slices(%w) : (tensor<4xf32>, tensor<2x4xf32>) -> tensor<4xf32> {
+      ^bb0(%t: tensor<i32>, %h: tensor<4xf32>, %v: tensor<4xf32>):
+        %a = tds.mul %h, %v : tensor<4xf32>
+        tds.yield %a : tensor<4xf32>
+      }
+      return %b : tensor<4xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::tdsl::tds::TDSDialect", "::mlir::func::FuncDialect"];
+  let options = [
+    Option<"minLayers", "min-layers", "int64_t", "8", "The fewest layers that become a loop">
+  ];
+  let statistics = [
+    Statistic<"numVariables", "variables", "Number of variables that hold those of several layers">,
+    Statistic<"numLoops", "loops", "Number of loops made of unrolled ones">
+  ];
+}
+
 def AccumulatePass : Pass<"tds-accumulate", "::mlir::ModuleOp"> {
   let summary = "Take the gradients of a step from parts of its batch";
   let description = [{

@@ -91,6 +91,48 @@ static LogicalResult verifyFlags(func::FuncOp function, Attribute value) {
   return success();
 }
 
+/// Checks what an argument or a result of type `type` says of its variable.
+static LogicalResult verifyVariable(Operation *op, FlatSymbolRefAttr symbol,
+                                    VariableOp variable, Type type,
+                                    StringRef what) {
+  if (!variable)
+    return op->emitOpError() << "'tds.variable' names " << symbol
+                             << ", which is not a tds.variable";
+  if (variable.getType() != type)
+    return op->emitOpError()
+           << what << " has type " << type << ", its variable " << symbol
+           << " has type " << variable.getType();
+  return success();
+}
+
+/// Checks the variables of an entry. There may be thousands: each is looked up
+/// in a table, not by a walk through the module.
+static LogicalResult verifyVariables(FunctionOpInterface function) {
+  llvm::DenseMap<StringAttr, VariableOp> variables;
+  if (auto module = function->getParentOfType<ModuleOp>())
+    for (auto variable : module.getOps<VariableOp>())
+      variables.try_emplace(variable.getSymNameAttr(), variable);
+  auto checkEach = [&](TypeRange types, auto getAttr,
+                       StringRef what) -> LogicalResult {
+    for (auto [i, type] : llvm::enumerate(types))
+      if (auto symbol = dyn_cast_or_null<FlatSymbolRefAttr>(getAttr(i)))
+        if (failed(verifyVariable(function, symbol,
+                                  variables.lookup(symbol.getAttr()), type,
+                                  what)))
+          return failure();
+    return success();
+  };
+  if (failed(checkEach(
+          function.getArgumentTypes(),
+          [&](unsigned i) { return function.getArgAttr(i, attr::kVariable); },
+          "argument")))
+    return failure();
+  return checkEach(
+      function.getResultTypes(),
+      [&](unsigned i) { return function.getResultAttr(i, attr::kVariable); },
+      "result");
+}
+
 LogicalResult TDSDialect::verifyOperationAttribute(Operation *op,
                                                    NamedAttribute attribute) {
   StringRef name = attribute.getName();
@@ -125,10 +167,12 @@ LogicalResult TDSDialect::verifyOperationAttribute(Operation *op,
           [&](unsigned i, StringRef n) { return function.getArgAttr(i, n); },
           "argument", attr::kInput)))
     return failure();
-  return checkEach(
-      function.getNumResults(),
-      [&](unsigned i, StringRef n) { return function.getResultAttr(i, n); },
-      "result", attr::kResult);
+  if (failed(checkEach(
+          function.getNumResults(),
+          [&](unsigned i, StringRef n) { return function.getResultAttr(i, n); },
+          "result", attr::kResult)))
+    return failure();
+  return verifyVariables(function);
 }
 
 /// Checks an attribute of an argument or a result of type `type`.
@@ -141,16 +185,13 @@ static LogicalResult verifyBoundaryAttribute(Operation *op,
     if (!symbol)
       return op->emitOpError()
              << "attribute 'tds.variable' must name a tds.variable";
-    auto variable =
-        SymbolTable::lookupNearestSymbolFrom<VariableOp>(op, symbol);
-    if (!variable)
-      return op->emitOpError() << "'tds.variable' names " << symbol
-                               << ", which is not a tds.variable";
-    if (variable.getType() != type)
-      return op->emitOpError()
-             << what << " has type " << type << ", its variable " << symbol
-             << " has type " << variable.getType();
-    return success();
+    // Those of an entry are looked up together (verifyVariables).
+    if (op->hasAttr(attr::kEntry))
+      return success();
+    return verifyVariable(
+        op, symbol,
+        SymbolTable::lookupNearestSymbolFrom<VariableOp>(op, symbol), type,
+        what);
   }
   if (name == attr::kInput || name == attr::kResult || name == attr::kRole) {
     if (!isa<StringAttr>(attribute.getValue()))

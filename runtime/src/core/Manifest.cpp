@@ -47,6 +47,8 @@ constexpr uint64_t argumentAlignment = 16;
 // of them stay far below 2^64.
 constexpr uint64_t spaceLimit = uint64_t(1) << 50;
 constexpr uint32_t maxKernelArguments = 4096;
+// A short entry may stand for many variables.
+constexpr uint64_t maxVariables = 1 << 20;
 
 /// [offset, offset + bytes) of something named, to find overlaps.
 struct Range {
@@ -313,12 +315,48 @@ private:
       if (variable.role == TDS_ROLE_COUNTER &&
           (variable.type != ElementType::I64 || !variable.shape.empty()))
         at.bad("is a counter, but no i64 scalar");
-      manifest.variables.push_back(std::move(variable));
+      if (at.has("layers") && !at.get("layers").raw().is_boolean())
+        at.get("layers").bad("is not true or false");
+      if (at.has("layers") && at.get("layers").raw().get<bool>())
+        addLayers(at, variable, names);
+      else
+        manifest.variables.push_back(std::move(variable));
     }
     for (std::vector<Range> &slabRanges : ranges)
       if (auto overlap = findOverlap(std::move(slabRanges)))
         list.bad("places '", printable(overlap->first), "' and '",
                  printable(overlap->second), "' over each other");
+  }
+
+  /// One variable for each layer: `*` in the name is its number, axis 0 of the
+  /// shape counts them.
+  void addLayers(const JsonCursor &at, const Variable &all,
+                 std::unordered_set<std::string> &names) {
+    size_t star = all.name.find('*');
+    if (star == std::string::npos ||
+        all.name.find('*', star + 1) != all.name.npos)
+      at.get("name").bad("is '", printable(all.name),
+                         "', in which not exactly one * stands for the number "
+                         "of the layer");
+    if (all.shape.empty())
+      at.get("shape").bad("has no axis of layers");
+    uint64_t layers = static_cast<uint64_t>(all.shape.front());
+    if (layers > maxVariables ||
+        manifest.variables.size() + layers > maxVariables)
+      at.get("shape").bad("has ", layers, " layers; there may be ",
+                          maxVariables, " variables in all");
+    for (uint64_t layer = 0; layer < layers; ++layer) {
+      Variable one = all;
+      one.name = all.name.substr(0, star) + std::to_string(layer) +
+                 all.name.substr(star + 1);
+      if (!names.insert(one.name).second)
+        at.get("name").bad("stands for '", printable(one.name),
+                           "', which another variable is called too");
+      one.shape.erase(one.shape.begin());
+      one.bytes = all.bytes / layers;
+      one.offset = all.offset + layer * one.bytes;
+      manifest.variables.push_back(std::move(one));
+    }
   }
 
   void checkPlacement(const JsonCursor &at, uint64_t offset, uint64_t bytes,
@@ -852,7 +890,7 @@ size_t countCommands(const std::vector<Command> &commands, bool launches) {
   size_t count = 0;
   for (const Command &command : commands)
     count += command.op == Command::Op::Loop
-                 ? countCommands(command.body, launches)
+                 ? command.trips * countCommands(command.body, launches)
                  : (command.op == Command::Op::Launch) == launches;
   return count;
 }

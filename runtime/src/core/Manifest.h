@@ -127,8 +127,8 @@ struct Iterations {
   }
 };
 
-/// How many commands of `commands` are, or are not, launches; each once,
-/// however often its loop runs it.
+/// How many commands of `commands` are, or are not, launches; each as often as
+/// its loops run it.
 size_t countCommands(const std::vector<Command> &commands, bool launches);
 
 /// How many launches, copies and fills a call makes, without the empty ones.
