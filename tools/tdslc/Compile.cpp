@@ -160,7 +160,11 @@ static OwningOpRef<ModuleOp> makeMicroBatch(const Options &options,
   }
   OwningOpRef<ModuleOp> module =
       tdsl::emitProgram(*result->program, sources, program.context);
-  if (!module || !completeEntries(*module, options))
+  if (!module)
+    return {};
+  // As the whole program, whose variables it has.
+  tdsl::rollLayers(*module, options.rolledLayers);
+  if (!completeEntries(*module, options))
     return {};
   return module;
 }

@@ -155,6 +155,13 @@ static cl::opt<bool>
     verbose("verbose", cl::sub(checkCommand), cl::cat(otherCategory),
             cl::desc("print a line for every variable and direction"));
 
+static cl::extrahelp environment(
+    "\nEnvironment:\n\n"
+    "  TDS_CACHE=<folder>   - keep compiled kernels there, and take those that "
+    "are known from there\n"
+    "  TDS_CACHE_SIZE=<MiB> - remove the oldest above this size (default "
+    "1024)\n");
+
 [[noreturn]] static void usage(const llvm::Twine &text) {
   llvm::errs() << "tdslc: " << text << "\nTry `tdslc --help`.\n";
   std::exit(tdslc::UsageWrong);

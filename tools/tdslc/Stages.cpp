@@ -6,6 +6,7 @@
 
 #include "Stages.h"
 
+#include "tdsl/Artifact/CodeCache.h"
 #include "tdsl/Artifact/Container.h"
 #include "tdsl/Artifact/Manifest.h"
 #include "tdsl/Fusion/TargetDescription.h"
@@ -14,9 +15,12 @@
 #include "tdsl/Target/GPU/GPUTarget.h"
 #include "tdsl/Transforms/RollLayers.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -234,6 +238,56 @@ std::string tdslc::makeManifest(ModuleOp plan, const Program &program,
   return failed(text) ? std::string() : *text;
 }
 
+/// The kernels of a plan as text: what their code depends on. Locations are not
+/// part of it, nor is what launches them.
+static std::string getKernelText(ModuleOp plan) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (auto function : plan.getOps<func::FuncOp>())
+    if (function.isPrivate())
+      function.print(os, OpPrintingFlags().useLocalScope());
+  return text;
+}
+
+/// This very build of the compiler.
+static std::string getCompilerText() {
+  std::string text = std::string(kProducer) + " LLVM " LLVM_VERSION_STRING;
+  llvm::sys::fs::file_status status;
+  std::string path = llvm::sys::fs::getMainExecutable(
+      "tdslc", reinterpret_cast<void *>(&getCompilerText));
+  if (!llvm::sys::fs::status(path, status))
+    text += " " + std::to_string(status.getSize()) + " " +
+            std::to_string(
+                status.getLastModificationTime().time_since_epoch().count());
+  return text;
+}
+
+/// Code from the cache that the environment asks for, or made by `compile` and
+/// kept there. Under --save-temps all is made anew.
+static std::optional<std::string>
+getCode(ModuleOp plan, const Options &options, const Target &target,
+        StringRef features,
+        llvm::function_ref<std::optional<std::string>()> compile) {
+  auto cache = CodeCache::fromEnvironment();
+  if (!cache) {
+    llvm::errs() << "tdslc: " << llvm::toString(cache.takeError()) << "\n";
+    return std::nullopt;
+  }
+  if (!cache->isOn() || options.saveTemps)
+    return compile();
+  std::string key = CodeCache::getKey(
+      {getCompilerText(), target.arch, features, getKernelText(plan)});
+  if (std::optional<std::string> code = cache->load(key))
+    return code;
+  std::optional<std::string> code = compile();
+  if (code)
+    if (llvm::Error error = cache->store(key, *code))
+      llvm::errs() << "tdslc: note: the code is not kept for the next time: "
+                   << llvm::toString(std::move(error))
+                   << "; set TDS_CACHE to a folder that can be written\n";
+  return code;
+}
+
 std::string tdslc::makeArtifact(ModuleOp plan, const Program &program,
                                 const Options &options, const Target &target) {
   std::string manifest = makeManifest(plan, program, options, target);
@@ -242,26 +296,48 @@ std::string tdslc::makeArtifact(ModuleOp plan, const Program &program,
   std::string temps =
       options.saveTemps ? options.output + "." + target.arch : "";
   if (!target.isCPU) {
-    std::string llvmText;
-    FailureOr<std::string> ptx = gpu::compileKernels(
-        plan, *gpu::lookupArch(target.arch), manifest, &llvmText);
-    if (failed(ptx))
+    std::optional<std::string> ptx =
+        getCode(plan, options, target, {}, [&]() -> std::optional<std::string> {
+          std::string llvmText;
+          FailureOr<std::string> code = gpu::compileKernels(
+              plan, *gpu::lookupArch(target.arch), {}, &llvmText);
+          if (failed(code))
+            return std::nullopt;
+          if (!temps.empty()) {
+            std::error_code error;
+            llvm::raw_fd_ostream(temps + ".ll", error) << llvmText;
+          }
+          return *code;
+        });
+    if (!ptx)
       return {};
-    if (!temps.empty()) {
-      std::error_code error;
-      llvm::raw_fd_ostream(temps + ".ll", error) << llvmText;
-    }
-    return makePTXFile(*ptx, manifest);
+    return makePTXFile(gpu::addPlanHash(*ptx, manifest), manifest);
   }
   cpu::CPUOptions cpuOptions;
   cpuOptions.arch = target.arch;
   cpuOptions.saveTemps = temps;
-  SmallVector<char> object;
-  if (failed(cpu::compileCPU(plan, cpuOptions, manifest, object)))
+  // What `native` means depends on the machine.
+  std::string features;
+  if (auto cpuTarget = cpu::CPUTarget::get(target.arch))
+    features = cpuTarget->cpu + " " + cpuTarget->features;
+  else
+    llvm::consumeError(cpuTarget.takeError());
+  std::optional<std::string> code = getCode(
+      plan, options, target, features, [&]() -> std::optional<std::string> {
+        SmallVector<char> object;
+        if (failed(cpu::compileObject(plan, cpuOptions, object)))
+          return std::nullopt;
+        return std::string(object.begin(), object.end());
+      });
+  if (!code)
     return {};
-  if (llvm::Error error = finishSharedObject(object)) {
+  SmallVector<char> linked;
+  llvm::Error error = cpu::linkProgram(*code, manifest, linked);
+  if (!error)
+    error = finishSharedObject(linked);
+  if (error) {
     llvm::errs() << "tdslc: " << llvm::toString(std::move(error)) << "\n";
     return {};
   }
-  return std::string(object.begin(), object.end());
+  return std::string(linked.begin(), linked.end());
 }

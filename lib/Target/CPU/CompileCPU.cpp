@@ -175,13 +175,21 @@ static LogicalResult writeFile(ModuleOp plan, const llvm::Twine &path,
   return success();
 }
 
+static std::array<uint8_t, 32> getHash(StringRef text) {
+  return llvm::SHA256::hash(llvm::arrayRefFromStringRef(text));
+}
+
+/// What the hash of the manifest is in the object code: that does not depend on
+/// the manifest, which is known when it is linked. Nothing else in a program
+/// has these 32 bytes.
+static std::array<uint8_t, 32> getHashToBe() {
+  return getHash("the hash of the manifest of a tds program");
+}
+
 /// The name by which the loader knows that the code belongs to its manifest
 /// (docs/Artifact.md).
-static void addPlanHash(llvm::Module &module, StringRef manifest) {
-  std::string text = manifest.str();
-  llvm::erase(text, '\n');
-  std::array<uint8_t, 32> hash =
-      llvm::SHA256::hash(llvm::arrayRefFromStringRef(text));
+static void addPlanHash(llvm::Module &module) {
+  std::array<uint8_t, 32> hash = getHashToBe();
   llvm::Constant *bytes = llvm::ConstantDataArray::get(
       module.getContext(), ArrayRef<uint8_t>(hash.data(), hash.size()));
   new llvm::GlobalVariable(module, bytes->getType(), /*isConstant=*/true,
@@ -189,9 +197,8 @@ static void addPlanHash(llvm::Module &module, StringRef manifest) {
                            "tds_plan_sha256");
 }
 
-LogicalResult cpu::compileCPU(ModuleOp plan, const CPUOptions &options,
-                              StringRef manifest,
-                              SmallVectorImpl<char> &sharedObject) {
+LogicalResult cpu::compileObject(ModuleOp plan, const CPUOptions &options,
+                                 SmallVectorImpl<char> &object) {
   llvm::Expected<CPUTarget> target = CPUTarget::get(options.arch);
   if (!target)
     return plan.emitError(llvm::toString(target.takeError()));
@@ -209,7 +216,7 @@ LogicalResult cpu::compileCPU(ModuleOp plan, const CPUOptions &options,
       emitOptimized(plan, *target, context, machine);
   if (!module)
     return failure();
-  addPlanHash(*module, manifest);
+  addPlanHash(*module);
   const std::string &temps = options.saveTemps;
   if (!temps.empty()) {
     std::string text;
@@ -225,15 +232,37 @@ LogicalResult cpu::compileCPU(ModuleOp plan, const CPUOptions &options,
                          StringRef(assembly.data(), assembly.size()))))
       return failure();
   }
-  SmallVector<char, 0> object;
   if (failed(emitCode(plan, *machine, *module,
                       llvm::CodeGenFileType::ObjectFile, object)))
     return failure();
   StringRef code(object.data(), object.size());
   if (!temps.empty() && failed(writeFile(plan, temps + ".o", code)))
     return failure();
-  llvm::Error failed = linkSharedObject(code, manifest, sharedObject);
-  if (failed)
-    return plan.emitError(llvm::toString(std::move(failed)));
+  return success();
+}
+
+llvm::Error cpu::linkProgram(StringRef object, StringRef manifest,
+                             SmallVectorImpl<char> &sharedObject) {
+  std::string text = manifest.str(), code = object.str();
+  llvm::erase(text, '\n');
+  std::array<uint8_t, 32> hash = getHash(text), toBe = getHashToBe();
+  size_t at = code.find(llvm::toStringRef(toBe));
+  if (at == std::string::npos ||
+      code.find(llvm::toStringRef(toBe), at + 1) != std::string::npos)
+    return llvm::createStringError(
+        "the object code has no place for the hash of its manifest");
+  code.replace(at, hash.size(), llvm::toStringRef(hash));
+  return linkSharedObject(code, manifest, sharedObject);
+}
+
+LogicalResult cpu::compileCPU(ModuleOp plan, const CPUOptions &options,
+                              StringRef manifest,
+                              SmallVectorImpl<char> &sharedObject) {
+  SmallVector<char> object;
+  if (failed(compileObject(plan, options, object)))
+    return failure();
+  if (llvm::Error error = linkProgram(StringRef(object.data(), object.size()),
+                                      manifest, sharedObject))
+    return plan.emitError(llvm::toString(std::move(error)));
   return success();
 }

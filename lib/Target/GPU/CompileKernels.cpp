@@ -25,22 +25,20 @@
 using namespace mlir;
 using namespace tdsl;
 
-/// The global by which the loader knows that the code belongs to its manifest.
-static void createPlanHash(ModuleOp code, StringRef manifest) {
-  OpBuilder builder(code.getBodyRegion());
+std::string tdsl::gpu::addPlanHash(StringRef ptx, StringRef manifest) {
   // Of the text without newlines: in PTX it lies in comment lines, whose breaks
   // are not part of it.
   std::string text = manifest.str();
   llvm::erase(text, '\n');
   std::array<uint8_t, 32> hash = llvm::SHA256::hash(
       ArrayRef(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
-  auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), hash.size());
-  LLVM::GlobalOp::create(
-      builder, code.getLoc(), type, /*isConstant=*/false,
-      LLVM::Linkage::External, "tds_plan_sha256",
-      builder.getStringAttr(
-          StringRef(reinterpret_cast<const char *>(hash.data()), hash.size())),
-      /*alignment=*/4, /*addrSpace=*/1);
+  std::string result = ptx.str();
+  llvm::raw_string_ostream os(result);
+  os << ".visible .global .align 4 .b8 tds_plan_sha256[" << hash.size()
+     << "] = {";
+  llvm::interleaveComma(hash, os, [&](uint8_t byte) { os << unsigned(byte); });
+  os << "};\n";
+  return result;
 }
 
 FailureOr<OwningOpRef<ModuleOp>> tdsl::gpu::emitKernels(ModuleOp plan) {
@@ -86,8 +84,6 @@ FailureOr<std::string> tdsl::gpu::compileKernels(ModuleOp plan,
   if (failed(emitted))
     return failure();
   OwningOpRef<ModuleOp> code = std::move(*emitted);
-  if (!manifest.empty())
-    createPlanHash(*code, manifest);
   PassManager passes(plan.getContext(), ModuleOp::getOperationName());
   passes.addPass(createSCFToControlFlowPass());
   passes.addPass(createArithToLLVMConversionPass());
@@ -95,5 +91,8 @@ FailureOr<std::string> tdsl::gpu::compileKernels(ModuleOp plan,
   passes.addPass(createReconcileUnrealizedCastsPass());
   if (failed(passes.run(*code)))
     return failure();
-  return translateToPTX(*code, arch, llvmText);
+  FailureOr<std::string> ptx = translateToPTX(*code, arch, llvmText);
+  if (failed(ptx) || manifest.empty())
+    return ptx;
+  return addPlanHash(*ptx, manifest);
 }

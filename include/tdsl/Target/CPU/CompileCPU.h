@@ -23,6 +23,7 @@
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
 
 #include <memory>
 
@@ -56,6 +57,18 @@ mlir::OwningOpRef<mlir::ModuleOp> lowerToLLVMDialect(mlir::ModuleOp plan,
 std::unique_ptr<llvm::Module> emitLLVM(mlir::ModuleOp plan,
                                        const CPUTarget &target,
                                        llvm::LLVMContext &context);
+
+/// The kernels of `plan` as object code, which depends on them and the options
+/// only. Schedules kernels that have no schedule yet. Fails after an error in
+/// the module's diagnostics.
+mlir::LogicalResult compileObject(mlir::ModuleOp plan,
+                                  const CPUOptions &options,
+                                  llvm::SmallVectorImpl<char> &object);
+
+/// Links such code; `manifest` becomes the section `.tds.manifest`, its hash
+/// the constant `tds_plan_sha256`.
+llvm::Error linkProgram(llvm::StringRef object, llvm::StringRef manifest,
+                        llvm::SmallVectorImpl<char> &sharedObject);
 
 /// Compiles the kernels of `plan` and links them; `manifest` becomes the
 /// section

@@ -46,6 +46,9 @@ llvm::FailureOr<std::string> compileKernels(mlir::ModuleOp plan,
                                             llvm::StringRef manifest = {},
                                             std::string *llvmText = nullptr);
 
+/// PTX with the global `tds_plan_sha256`, which ties it to its manifest.
+std::string addPlanHash(llvm::StringRef ptx, llvm::StringRef manifest);
+
 } // namespace tdsl::gpu
 
 #endif // TDSL_TARGET_GPU_GPUTARGET_H
