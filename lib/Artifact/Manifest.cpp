@@ -9,6 +9,7 @@
 #include "tdsl/Artifact/Manifest.h"
 
 #include "tdsl/Dialect/Plan/PlanOps.h"
+#include "tdsl/Dialect/TDS/LayerAttributes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tdsl/Autodiff/Autodiff.h"
 #include "Rules.h"
+#include "tdsl/Autodiff/InlineFunction.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

@@ -4,8 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tdsl/Autodiff/Autodiff.h"
+#include "tdsl/Autodiff/InlineFunction.h"
 
+#include "tdsl/Autodiff/Autodiff.h"
 #include "tdsl/Dialect/TDS/TDSOps.h"
 
 #include "mlir/IR/IRMapping.h"

@@ -47,6 +47,7 @@ struct SelectSchedulePass
         kernel->setAttr("schedule", tdsl::gpu::selectSchedule(kernel));
       else if (failed(cpu::selectSchedule(kernel, *processor)))
         return WalkResult::interrupt();
+      ++numScheduled;
       return WalkResult::advance();
     };
     WalkResult walk = getOperation().walk(schedule);
@@ -68,6 +69,11 @@ struct EmitCPUPass : tdsl::impl::EmitCPUPassBase<EmitCPUPass> {
     OwningOpRef<ModuleOp> code = cpu::lowerToLLVMDialect(module, *processor);
     if (!code)
       return signalPassFailure();
+    numKernels = llvm::count_if(
+        code->getOps<LLVM::LLVMFuncOp>(), [](LLVM::LLVMFuncOp function) {
+          return !function.isExternal() &&
+                 function.getLinkage() != LLVM::Linkage::Internal;
+        });
     module.getBodyRegion().takeBody(code->getBodyRegion());
   }
 };
@@ -78,6 +84,10 @@ struct EmitGPUPass : tdsl::impl::EmitGPUPassBase<EmitGPUPass> {
     FailureOr<OwningOpRef<ModuleOp>> code = tdsl::gpu::emitKernels(module);
     if (failed(code))
       return signalPassFailure();
+    for (auto function : (*code)->getOps<LLVM::LLVMFuncOp>())
+      ++(function->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName())
+             ? numKernels
+             : numShared);
     module.getBodyRegion().takeBody((*code)->getBodyRegion());
   }
 };

@@ -7,7 +7,6 @@
 #ifndef TDSL_AUTODIFF_AUTODIFF_H
 #define TDSL_AUTODIFF_AUTODIFF_H
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/Operation.h"
@@ -46,14 +45,6 @@ applyRule(mlir::OpBuilder &builder, mlir::Operation *op,
 /// a recursive call or one that cannot be resolved.
 llvm::LogicalResult inlineCalls(mlir::ModuleOp module,
                                 bool keepCustomDerivatives);
-
-/// Clones the body of `function` at the builder's place, with the calls in it
-/// inlined too (except those with a custom derivative), and returns what it
-/// returns. Fails with an error at `loc` where the function has no body of one
-/// block or calls itself.
-mlir::FailureOr<llvm::SmallVector<mlir::Value>>
-inlineFunction(mlir::OpBuilder &builder, mlir::Location loc,
-               mlir::func::FuncOp function, mlir::ValueRange arguments);
 
 /// Expands every `tds.gradient` of the module and removes calls and, unless
 /// `keepStops` is set, `tds.stop_gradient`, as the pass `tds-differentiate`

@@ -30,6 +30,7 @@ def SelectSchedulePass : Pass<"tds-select-schedule", "::mlir::ModuleOp"> {
     Option<"target", "target", "std::string", /*default=*/"\"cpu\"", "cpu or cuda">,
     Option<"arch", "arch", "std::string", /*default=*/"\"x86-64-v3\"", "processor level of the cpu target">
   ];
+  let statistics = [Statistic<"numScheduled", "scheduled", "Number of kernels that got a schedule">];
 }
 
 def EmitCPUPass : Pass<"tds-emit-cpu", "::mlir::ModuleOp"> {
@@ -42,6 +43,7 @@ def EmitCPUPass : Pass<"tds-emit-cpu", "::mlir::ModuleOp"> {
   let options = [
     Option<"arch", "arch", "std::string", /*default=*/"\"x86-64-v3\"", "processor level">
   ];
+  let statistics = [Statistic<"numKernels", "kernels", "Number of kernels emitted">];
 }
 
 def EmitGPUPass : Pass<"tds-emit-gpu", "::mlir::ModuleOp"> {
@@ -51,6 +53,10 @@ def EmitGPUPass : Pass<"tds-emit-gpu", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::LLVM::LLVMDialect",
                            "::mlir::NVVM::NVVMDialect"];
+  let statistics = [
+    Statistic<"numKernels", "kernels", "Number of kernels emitted">,
+    Statistic<"numShared", "shared", "Number of parts of several kernels, emitted once">
+  ];
 }
 
 #endif // TDSL_TARGET_PASSES_TD

@@ -8,7 +8,8 @@
 
 #include "Layers.h"
 
-#include "tdsl/Autodiff/Autodiff.h"
+#include "tdsl/Autodiff/InlineFunction.h"
+#include "tdsl/Dialect/TDS/LayerAttributes.h"
 #include "tdsl/Transforms/Passes.h"
 
 #include "mlir/IR/IRMapping.h"

@@ -26,9 +26,6 @@ inline constexpr llvm::StringLiteral kInput = "tds.input";
 /// On an argument or result of an entry: the variable it is
 /// (FlatSymbolRefAttr).
 inline constexpr llvm::StringLiteral kVariable = "tds.variable";
-/// On a variable that holds those of several layers, one at each place of its
-/// axis 0: `*` in its name is the number of the layer.
-inline constexpr llvm::StringLiteral kLayers = "tds.layers";
 /// On a result of an entry: its name.
 inline constexpr llvm::StringLiteral kResult = "tds.result";
 /// On an input: the value it has when the caller gives none (a number

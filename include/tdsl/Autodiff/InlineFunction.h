@@ -1,0 +1,24 @@
+//===- InlineFunction.h - inlining of one call -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TDSL_AUTODIFF_INLINEFUNCTION_H
+#define TDSL_AUTODIFF_INLINEFUNCTION_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace tdsl::autodiff {
+
+/// Clones the body of `function` at the builder's place, with the calls in it
+/// inlined too (except those with a custom derivative), and returns what it
+/// returns. Fails with an error at `loc` where the function has no body of one
+/// block or calls itself.
+mlir::FailureOr<llvm::SmallVector<mlir::Value>>
+inlineFunction(mlir::OpBuilder &builder, mlir::Location loc,
+               mlir::func::FuncOp function, mlir::ValueRange arguments);
+
+} // namespace tdsl::autodiff
+
+#endif // TDSL_AUTODIFF_INLINEFUNCTION_H
