@@ -64,12 +64,15 @@ unsigned getSplitAxis(ArrayRef<int64_t> extents, int64_t parts) {
   return llvm::max_element(extents) - extents.begin();
 }
 
-/// A number of parts of an axis nearby that divides it evenly spares the rest.
+/// The number of parts nearest to `parts` that divides an axis evenly, up to
+/// half as many more or fewer: it spares the rest, which would be a kernel of
+/// its own.
 int64_t adjustNumParts(int64_t parts, int64_t extent) {
   parts = std::min(parts, extent);
-  for (int64_t tried = parts; tried > parts - parts / 4; --tried)
-    if (extent % tried == 0)
-      return tried;
+  for (int64_t away = 0; away <= parts / 2; ++away)
+    for (int64_t tried : {parts + away, parts - away})
+      if (tried >= 2 && tried <= extent && extent % tried == 0)
+        return tried;
   return parts;
 }
 
