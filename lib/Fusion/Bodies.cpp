@@ -65,6 +65,17 @@ static int getAddedBits(Operation *op) {
 
 bool tdsl::onlyWidens(Operation *op) { return getAddedBits(op) > 0; }
 
+bool tdsl::yieldsRounded(Operation *op) {
+  if (!isElementGeneric(op))
+    return false;
+  auto cast = llvm::cast<GenericOp>(op).getYielded().getDefiningOp<CastOp>();
+  if (!cast)
+    return false;
+  auto from = dyn_cast<FloatType>(cast.getOperand().getType()),
+       to = dyn_cast<FloatType>(cast.getType());
+  return from && to && to.getWidth() < from.getWidth();
+}
+
 bool tdsl::onlyRounds(Operation *op) {
   if (getAddedBits(op) >= 0)
     return false;

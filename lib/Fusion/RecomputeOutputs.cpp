@@ -68,6 +68,7 @@ private:
   bool isStoredAnyway(Value tensor) const;
   void unfold(Candidate &candidate, GenericOp generic);
   void inlineInto(ReadOp read, const Candidate &candidate);
+  static bool areLeavesNarrow(Candidate &candidate);
 
   KernelGroups &groups;
   unsigned group;
@@ -83,7 +84,7 @@ static double getBytes(Value value) { return getNumBytes(value.getType()); }
 bool Candidates::isStoredAnyway(Value tensor) const {
   auto generic = tensor.getDefiningOp<GenericOp>();
   OuterReads reads;
-  if (generic && !generic.hasReduction())
+  if (generic && !generic.hasReduction() && !yieldsRounded(generic))
     return failed(getOuterReads(groups, generic, group, reads));
   return llvm::any_of(tensor.getUsers(), [&](Operation *user) {
     if (auto read = dyn_cast<ReadOp>(user))
@@ -95,7 +96,7 @@ bool Candidates::isStoredAnyway(Value tensor) const {
 
 void Candidates::collect(unsigned op) {
   auto generic = dyn_cast<GenericOp>(groups.getOp(op));
-  if (!generic || generic.hasReduction())
+  if (!generic || generic.hasReduction() || yieldsRounded(generic))
     return;
   Candidate candidate;
   candidate.generic = generic;
@@ -116,7 +117,7 @@ void Candidates::unfold(Candidate &candidate, GenericOp generic) {
     auto made = read.getTensor().getDefiningOp<GenericOp>();
     if (isMade(read.getTensor()) && made && !made.hasReduction() &&
         made.getExtents() == candidate.generic.getExtents() &&
-        readsAt(read, generic.getIndices()) &&
+        !yieldsRounded(made) && readsAt(read, generic.getIndices()) &&
         !isStoredAnyway(made.getResult()))
       unfold(candidate, made);
     else
@@ -142,6 +143,21 @@ void Candidates::inlineInto(ReadOp read, const Candidate &candidate) {
     next.replaceAllUsesWith(mapping.lookupOrDefault(made.getYielded()));
     next.erase();
   }
+}
+
+/// Whether the tensors of its size that the value is made of are 16-bit floats.
+bool Candidates::areLeavesNarrow(Candidate &candidate) {
+  auto type = candidate.generic.getType();
+  bool isAny = false;
+  for (Value leaf : candidate.leaves) {
+    auto from = cast<RankedTensorType>(leaf.getType());
+    if (from.getNumElements() < type.getNumElements())
+      continue;
+    if (!isa<Float16Type, BFloat16Type>(from.getElementType()))
+      return false;
+    isAny = true;
+  }
+  return isAny && type.getElementType().isF32();
 }
 
 unsigned Candidates::apply(const CostModel &model, unsigned maxBuffers,
@@ -199,7 +215,9 @@ unsigned Candidates::apply(const CostModel &model, unsigned maxBuffers,
   if (saved <= 0)
     return 0;
   double gained = model.getMoveNs(saved, largest);
-  bool pays = gained >= work;
+  // Where all of their size that they are made of is narrow, memory is to hold
+  // that, which mixed precision has rounded for it.
+  bool pays = gained >= work || llvm::all_of(candidates, areLeavesNarrow);
   for (Candidate &candidate : candidates)
     tell(candidate.generic, pays,
          llvm::formatv("{0} in its readers, with all that its kernel makes "

@@ -17,7 +17,6 @@
 #include "mlir/IR/IRMapping.h"
 
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallBitVector.h"
 
@@ -315,46 +314,19 @@ void BlockNarrower::collectOperands() {
 
 /// Rounds what is kept in memory all the same.
 void BlockNarrower::collectStored() {
-  // Results of contractions and what is made of them element by element.
-  llvm::DenseSet<Value> activations;
-  llvm::DenseMap<Operation *, unsigned> numLosses;
-  unsigned losses = 0;
-  llvm::SmallPtrSet<Operation *, 32> isContraction(contractions.begin(),
-                                                   contractions.end());
-  for (Operation &op : block) {
-    numLosses[&op] = losses;
-    if (isLoss(&op))
-      ++losses;
-    if (isContraction.contains(&op)) {
-      activations.insert(op.getResult(0));
-      continue;
-    }
-    auto isActivation = [&](Value operand) {
-      return activations.contains(operand) && isElementwiseOf(&op, operand);
-    };
-    bool derived = llvm::any_of(op.getOperands(), isActivation);
-    if (isa<GenericOp>(op))
-      for (ReadOp read : op.getRegion(0).front().getOps<ReadOp>())
-        derived |= isActivation(read.getTensor());
-    if (derived)
-      activations.insert(op.getResult(0));
-  }
   for (Operation &op : block) {
     if (op.getNumResults() != 1 || getMoved(&op) ||
         !(op.hasTrait<ElementwiseOp>() || isa<GenericOp>(op)))
       continue;
     Value value = op.getResult(0);
     llvm::SmallPtrSet<Operation *, 4> users;
-    bool across = false, later = false;
+    bool across = false;
     for (Operation *user : value.getUsers()) {
       Operation *reader = getGraphUser(user);
       users.insert(reader);
       across |= isReadAcross(value, reader);
-      later |= numLosses.lookup(reader) > numLosses.lookup(&op);
     }
-    if (((users.size() > 1 && across) ||
-         (later && activations.contains(value))) &&
-        mayRound(value))
+    if (users.size() > 1 && across && mayRound(value))
       rounded.insert(value);
   }
 }

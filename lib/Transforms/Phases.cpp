@@ -23,7 +23,6 @@ using namespace tdsl;
 using namespace tdsl::tds;
 
 static constexpr llvm::StringLiteral kPhase = "phase";
-static constexpr llvm::StringLiteral kLoss = "loss";
 
 namespace {
 
@@ -53,13 +52,8 @@ public:
         op.walk([&](Operation *inner) {
           for (Value operand : inner->getOperands())
             updating |= updates.contains(operand.getDefiningOp());
-          auto gradient = dyn_cast<GradientOp>(inner);
-          if (!gradient)
-            return;
           // Also in the body of a loop, which then gives derivatives.
-          gives = true;
-          if (Operation *loss = gradient.getLoss().getDefiningOp())
-            loss->setDiscardableAttr(kLoss, builder.getUnitAttr());
+          gives |= isa<GradientOp>(inner);
         });
         if (updating || gives)
           updates.insert(&op);
@@ -91,10 +85,7 @@ void tdsl::markForward(Operation *op) {
   op->setDiscardableAttr(kPhase, StringAttr::get(op->getContext(), "forward"));
 }
 
-bool tdsl::isLoss(Operation *op) { return op->hasAttr(kLoss); }
-
 llvm::StringRef tdsl::takePhase(Operation *op) {
-  op->removeDiscardableAttr(kLoss);
   auto phase = dyn_cast_or_null<StringAttr>(op->removeDiscardableAttr(kPhase));
   return !phase                          ? "in the backward pass"
          : phase.getValue() == "forward" ? "in the forward pass"
@@ -102,8 +93,5 @@ llvm::StringRef tdsl::takePhase(Operation *op) {
 }
 
 void tdsl::removePhases(func::FuncOp function) {
-  function.walk([](Operation *op) {
-    op->removeDiscardableAttr(kPhase);
-    op->removeDiscardableAttr(kLoss);
-  });
+  function.walk([](Operation *op) { op->removeDiscardableAttr(kPhase); });
 }

@@ -3,8 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The marks of tds-mark-phases, a discardable attribute of the operations of
-// entries: "forward", "update", and none for the backward pass. What makes a
-// loss has the attribute `loss` beside it.
+// entries: "forward", "update", and none for the backward pass.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,9 +19,6 @@ bool isUpdate(mlir::Operation *op);
 
 /// Whether the operation is marked as part of the forward pass.
 bool isInForward(mlir::Operation *op);
-
-/// Whether the operation makes a loss that a gradient is taken of.
-bool isLoss(mlir::Operation *op);
 
 /// Gives `to` the mark of `from`, or none where that has none.
 void copyPhase(mlir::Operation *from, mlir::Operation *to);

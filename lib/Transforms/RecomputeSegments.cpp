@@ -69,7 +69,8 @@ static SmallVector<Value> getInputs(Operation *op) {
 static bool isKept(Operation *op) {
   if (auto generic = dyn_cast<GenericOp>(op))
     return generic.hasReduction();
-  return isa<ContractOp, ReduceOp, ScatterOp, func::CallOp, FoldOp>(op);
+  return isa<ContractOp, AttentionOp, ReduceOp, ScatterOp, func::CallOp,
+             FoldOp>(op);
 }
 
 /// Whether element operations are dear enough to be kept, most of the time.
@@ -88,6 +89,14 @@ static double getWork(Operation *op) {
     for (auto [axis, extent] : contract.getExtentOfAxis())
       points *= double(extent);
     return points;
+  }
+  if (auto attention = dyn_cast<AttentionOp>(op)) {
+    double work = 2;
+    for (int64_t extent : attention.getBatch())
+      work *= double(extent);
+    return work * double(attention.getNumQueries()) *
+           double(attention.getNumKeys()) *
+           double(attention.getDepth() + attention.getWidth());
   }
   if (auto generic = dyn_cast<GenericOp>(op))
     return double(generic.getType().getNumElements()) *

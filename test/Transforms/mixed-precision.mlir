@@ -122,21 +122,3 @@ func.func @train(%x: tensor<4x8xf32> {tds.input = "x"}, %w: tensor<8x2xf32> {tds
   %n = tds.sub %w, %p : tensor<8x2xf32>
   return %loss, %n : tensor<f32>, tensor<8x2xf32>
 }
-
-// What is read by the backward pass is stored in 16 bits.
-// STEP-LABEL: func.func @saved
-// STEP: %[[S:.*]] = tds.sigmoid %{{.*}} : tensor<4x2xf32>
-// STEP-NEXT: %[[N:.*]] = tds.cast %[[S]] : tensor<4x2xf32> to tensor<4x2xbf16>
-// STEP-NEXT: %[[F:.*]] = tds.cast %[[N]] : tensor<4x2xbf16> to tensor<4x2xf32>
-// STEP: tds.mul %{{.*}}, %[[F]] : tensor<4x2xf32>
-// STEP-NOT: loss}
-func.func @saved(%x: tensor<4x8xf32> {tds.input = "x"}, %w: tensor<8x2xf32> {tds.variable = @w})
-    -> (tensor<f32> {tds.result = "loss"}, tensor<8x2xf32> {tds.variable = @w}) attributes {tds.entry = "step"} {
-  %y = tds.contract %x[0, 1], %w[1, 2] to [0, 2] : tensor<4x8xf32>, tensor<8x2xf32> to tensor<4x2xf32>
-  %t = tds.sigmoid %y : tensor<4x2xf32>
-  %u = tds.mul %y, %t : tensor<4x2xf32>
-  %loss = tds.reduce sum %u axes [0, 1] : tensor<4x2xf32> to tensor<f32>
-  %g = tds.gradient %loss wrt %w : tensor<f32> wrt tensor<8x2xf32>
-  %n = tds.sub %w, %g : tensor<8x2xf32>
-  return %loss, %n : tensor<f32>, tensor<8x2xf32>
-}

@@ -40,6 +40,10 @@ bool readsAt(tds::ReadOp read, mlir::ValueRange indices);
 /// take half of the memory.
 bool onlyWidens(mlir::Operation *op);
 
+/// Whether `op` is an element generic whose elements are rounded to a narrower
+/// float type at last: kept in memory, they take half of what leads to them.
+bool yieldsRounded(mlir::Operation *op);
+
 /// Whether `op` is an element generic that only rounds a computed tensor to a
 /// narrower float type at its own indices: that is what is kept in memory.
 bool onlyRounds(mlir::Operation *op);

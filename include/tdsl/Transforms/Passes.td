@@ -266,8 +266,7 @@ def MixedPrecisionPass : Pass<"tds-mixed-precision", "::mlir::ModuleOp"> {
     - **Operands of contractions**: of `tds.contract`, and the two factors of a `tds.generic` that sums products of which each factor has a loop
       index of its own and each summed index is in both (convolutions and their derivatives). What is multiplied is exact in f32, and the sum is f32.
     - **Stored values**, for all that read them: what a contraction reads; the result of a contraction behind the element operations that it is alone
-      in, as a bias or a residual; what is made of such a result element by element and is read by the backward pass as well; and what is read by several
-      operations of which one reads it across (a sum over leading axes, a window).
+      in, as a bias or a residual; and what is read by several operations of which one reads it across (a sum over leading axes, a window).
 
     Everything is computed in f32 as before. Rounded is `cast(cast(x))`, which fusion makes a 16-bit tensor in memory.
 
@@ -305,8 +304,7 @@ def MarkPhasesPass : Pass<"tds-mark-phases", "::mlir::ModuleOp"> {
   let summary = "Mark what belongs to the forward pass and what to the update";
   let description = [{
     Run before derivatives are expanded. Gives the operations of entries a discardable attribute `phase`: `"update"` where they use a
-    `tds.gradient`, at any distance, and otherwise `"forward"`. What the expansion adds has none: that is the backward pass. What makes a loss has the attribute
-    `loss`.
+    `tds.gradient`, at any distance, and otherwise `"forward"`. What the expansion adds has none: that is the backward pass.
     `tds-guard-gathers` with `numerics` and `tds-mixed-precision` read and remove the marks. With `updates-only` the forward pass has none: equal operations
     of it and of the backward pass can then be merged.
   }];
