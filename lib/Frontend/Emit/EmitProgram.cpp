@@ -141,20 +141,23 @@ void Emitter::emitFunction(const typed::Function &function) {
                      : function.kind == typed::FunctionKind::Export ? "function"
                                                                     : "init";
     func->setAttr(attr::kEntry, builder.getStringAttr(kind));
+    // All at once: setting them one by one makes a list of all each time.
+    SmallVector<mlir::NamedAttrList> ofArguments(operandTypes.size()),
+        ofResults(results.size());
     unsigned n = 0;
     for (const typed::Input &input : function.inputs) {
-      func.setArgAttr(n, attr::kInput, builder.getStringAttr(input.name));
+      ofArguments[n].set(attr::kInput, builder.getStringAttr(input.name));
       if (input.defaultValue)
-        func.setArgAttr(n, attr::kDefault, getNumber(*input.defaultValue));
+        ofArguments[n].set(attr::kDefault, getNumber(*input.defaultValue));
       if (input.dataAxis)
-        func.setArgAttr(n, attr::kDataAxis, builder.getUnitAttr());
+        ofArguments[n].set(attr::kDataAxis, builder.getUnitAttr());
       if (input.isWeight)
-        func.setArgAttr(n, attr::kRole, builder.getStringAttr("weight"));
+        ofArguments[n].set(attr::kRole, builder.getStringAttr("weight"));
       ++n;
     }
     for (const typed::VariableUse &read : function.reads)
-      func.setArgAttr(
-          n++, attr::kVariable,
+      ofArguments[n++].set(
+          attr::kVariable,
           mlir::FlatSymbolRefAttr::get(builder.getContext(), read.name));
     n = 0;
     for (const typed::Result &result : function.results) {
@@ -163,17 +166,25 @@ void Emitter::emitFunction(const typed::Function &function) {
       if (name.empty())
         name = function.results.size() == 1 ? "result"
                                             : "result" + std::to_string(n);
-      func.setResultAttr(n, attr::kResult, builder.getStringAttr(name));
+      ofResults[n].set(attr::kResult, builder.getStringAttr(name));
       if (result.dataAxis)
-        func.setResultAttr(n, attr::kDataAxis, builder.getUnitAttr());
+        ofResults[n].set(attr::kDataAxis, builder.getUnitAttr());
       ++n;
     }
     for (const typed::VariableUse &write : function.writes)
-      func.setResultAttr(
-          n++, attr::kVariable,
+      ofResults[n++].set(
+          attr::kVariable,
           mlir::FlatSymbolRefAttr::get(builder.getContext(), write.name));
     for (const typed::Check &check : function.checks)
-      func.setResultAttr(n++, attr::kCheck, getCheck(check));
+      ofResults[n++].set(attr::kCheck, getCheck(check));
+    auto getAll = [&](llvm::ArrayRef<mlir::NamedAttrList> lists) {
+      SmallVector<mlir::DictionaryAttr> all;
+      for (const mlir::NamedAttrList &list : lists)
+        all.push_back(list.getDictionary(builder.getContext()));
+      return all;
+    };
+    func.setAllArgAttrs(getAll(ofArguments));
+    func.setAllResultAttrs(getAll(ofResults));
   } else {
     func.setPrivate();
     if (function.vjp)
