@@ -121,7 +121,8 @@ private:
 static bool isExpensive(Operation *op) {
   if (auto generic = dyn_cast<GenericOp>(op))
     return generic.hasReduction();
-  return isa<ContractOp, ReduceOp, ScatterOp>(op) || isa<func::CallOp>(op);
+  return isa<ContractOp, ReduceOp, ScatterOp, AttentionOp, AttentionGradOp,
+             func::CallOp>(op);
 }
 
 void FoldDerivative::findVaryingCarried() {
