@@ -42,8 +42,9 @@ namespace {
 /// Neighbouring operations of a forward pass that are computed again together.
 struct Segment {
   SmallVector<Operation *> ops;
-  int64_t bytes = 0; ///< that need not be kept, in all iterations
-  double work = 0;   ///< operations to compute them again
+  unsigned begin = 0, end = 0; ///< where they are in the forward pass
+  int64_t bytes = 0;           ///< that need not be kept, in all iterations
+  double work = 0;             ///< operations to compute them again
 };
 
 } // namespace
@@ -247,6 +248,8 @@ void SegmentFinder::find(SmallVectorImpl<Segment> &segments, bool hasEnd,
     if (hasEnd && end == ops.size())
       break;
     Segment segment;
+    segment.begin = begin;
+    segment.end = end;
     for (unsigned i = begin; i < end; ++i) {
       segment.ops.push_back(ops[i]);
       segment.bytes += kept[i];
@@ -401,10 +404,12 @@ struct RecomputeSegmentsPass
       // Neighbours may be joined: less is kept, and more computed at a time.
       for (int64_t more = 1;
            more < join && i + 1 < segments.size() && chosen[i + 1] &&
+           segments[i + 1].begin == segment.end &&
            segments[i + 1].ops.front()->getBlock() ==
                segment.ops.front()->getBlock();
            ++more) {
         ++i;
+        segment.end = segments[i].end;
         llvm::append_range(segment.ops, segments[i].ops);
         segment.bytes += segments[i].bytes;
         segment.work += segments[i].work;
