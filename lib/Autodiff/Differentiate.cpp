@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tdsl/Autodiff/Autodiff.h"
+#include "tdsl/Autodiff/InlineFunction.h"
 #include "tdsl/Autodiff/Passes.h"
 #include "tdsl/Dialect/TDS/FoldAttributes.h"
 
@@ -154,8 +155,11 @@ LogicalResult autodiff::differentiate(ModuleOp module, bool keepStops) {
 namespace {
 struct InlineCalls : tdsl::autodiff::impl::InlineCallsPassBase<InlineCalls> {
   void runOnOperation() override {
-    if (failed(inlineCalls(getOperation(), /*keepCustomDerivatives=*/true)))
+    int64_t count = 0;
+    if (failed(
+            inlineCalls(getOperation(), /*keepCustomDerivatives=*/true, count)))
       return signalPassFailure();
+    numInlined = count;
     eraseUnusedFunctions(getOperation());
   }
 };

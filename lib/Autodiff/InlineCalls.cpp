@@ -31,6 +31,9 @@ public:
   /// Inlines the calls in `block`.
   LogicalResult run(Block &block);
 
+  /// How many calls were inlined.
+  int64_t count = 0;
+
 private:
   bool keepCustomDerivatives;
   /// The functions that are being inlined, from the outermost.
@@ -76,6 +79,7 @@ FailureOr<SmallVector<Value>> Inliner::inlineAt(OpBuilder &builder,
     return emitError(loc) << "@" << function.getName()
                           << " has no body to put in place of its call";
   stack.push_back(function);
+  ++count;
   IRMapping map;
   map.map(function.getArguments(), arguments);
   Block &body = function.getBody().front();
@@ -151,12 +155,21 @@ static void isolateVariables(ModuleOp module) {
   }
 }
 
-LogicalResult autodiff::inlineCalls(ModuleOp module,
-                                    bool keepCustomDerivatives) {
+LogicalResult autodiff::inlineCalls(ModuleOp module, bool keepCustomDerivatives,
+                                    int64_t &numInlined) {
   isolateVariables(module);
   for (auto function : module.getOps<func::FuncOp>())
-    for (Block &block : function.getBody())
-      if (failed(Inliner(keepCustomDerivatives).run(block)))
+    for (Block &block : function.getBody()) {
+      Inliner inliner(keepCustomDerivatives);
+      if (failed(inliner.run(block)))
         return failure();
+      numInlined += inliner.count;
+    }
   return success();
+}
+
+LogicalResult autodiff::inlineCalls(ModuleOp module,
+                                    bool keepCustomDerivatives) {
+  int64_t numInlined = 0;
+  return inlineCalls(module, keepCustomDerivatives, numInlined);
 }

@@ -58,8 +58,10 @@ public:
         if (updating || gives)
           updates.insert(&op);
         if (op.getNumResults() != 0 && !isa<GradientOp>(op) &&
-            (updating || !updatesOnly))
+            (updating || !updatesOnly)) {
           op.setDiscardableAttr(kPhase, updating ? update : forward);
+          ++(updating ? numUpdate : numForward);
+        }
       }
     }
   }

@@ -19,6 +19,11 @@ mlir::FailureOr<llvm::SmallVector<mlir::Value>>
 inlineFunction(mlir::OpBuilder &builder, mlir::Location loc,
                mlir::func::FuncOp function, mlir::ValueRange arguments);
 
+/// As inlineCalls of Autodiff.h; adds the number of calls to `numInlined`.
+llvm::LogicalResult inlineCalls(mlir::ModuleOp module,
+                                bool keepCustomDerivatives,
+                                int64_t &numInlined);
+
 } // namespace tdsl::autodiff
 
 #endif // TDSL_AUTODIFF_INLINEFUNCTION_H

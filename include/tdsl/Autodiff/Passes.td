@@ -17,6 +17,9 @@ def InlineCallsPass : Pass<"tds-inline-calls", "::mlir::ModuleOp"> {
     the same variable.
   }];
   let dependentDialects = ["::mlir::func::FuncDialect"];
+  let statistics = [
+    Statistic<"numInlined", "inlined", "Number of calls that the bodies of functions took the place of">
+  ];
 }
 
 def DifferentiatePass : Pass<"tds-differentiate", "::mlir::ModuleOp"> {

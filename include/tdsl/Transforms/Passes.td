@@ -311,6 +311,10 @@ def MarkPhasesPass : Pass<"tds-mark-phases", "::mlir::ModuleOp"> {
   let options = [
     Option<"updatesOnly", "updates-only", "bool", "false", "Mark what belongs to the update only">
   ];
+  let statistics = [
+    Statistic<"numForward", "forward", "Number of operations marked as the forward pass">,
+    Statistic<"numUpdate", "update", "Number of operations marked as the update">
+  ];
 }
 
 def RelaxMathPass : Pass<"tds-relax-math", "::mlir::func::FuncOp"> {
