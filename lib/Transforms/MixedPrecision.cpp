@@ -167,6 +167,28 @@ static bool isElementwiseOf(Operation *op, Value tensor) {
          });
 }
 
+/// Whether nothing but the iterations of loops read what a loop collects: it is
+/// a store between them.
+static bool isStore(Value collected) {
+  return !collected.use_empty() &&
+         llvm::all_of(collected.getUses(), [](OpOperand &use) {
+           auto fold = dyn_cast<FoldOp>(use.getOwner());
+           unsigned first = fold ? fold.getNumCarried() : 0;
+           return fold && use.getOperandNumber() >= first &&
+                  use.getOperandNumber() < first + fold.getSlices().size();
+         });
+}
+
+/// Whether the terminator takes `value` for nothing but stores between loops.
+static bool isOnlyStored(Value value, Operation *terminator) {
+  auto fold = dyn_cast<FoldOp>(terminator->getParentOp());
+  return fold && llvm::all_of(terminator->getOpOperands(), [&](OpOperand &use) {
+           return use.get() != value ||
+                  (use.getOperandNumber() >= fold.getNumCarried() &&
+                   isStore(fold.getResult(use.getOperandNumber())));
+         });
+}
+
 /// A reduction that runs against memory, or a read at other places than the
 /// reader's own: these are seldom in the kernel that makes `tensor`.
 static bool isReadAcross(Value tensor, Operation *user) {
@@ -245,8 +267,9 @@ Value BlockNarrower::getRoot(Value value) {
 bool BlockNarrower::escapes(Value value) {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     Operation *op = getGraphUser(user);
-    return op->hasTrait<OpTrait::IsTerminator>() || isUpdate(op) ||
-           (getMoved(op) == value && escapes(op->getResult(0)));
+    return (op->hasTrait<OpTrait::IsTerminator>() &&
+            !isOnlyStored(value, op)) ||
+           isUpdate(op) || (getMoved(op) == value && escapes(op->getResult(0)));
   });
 }
 
@@ -493,6 +516,47 @@ static void hoistCasts(FoldOp fold, FloatType narrow) {
   }
 }
 
+/// Collects in 16 bits what was rounded, where loops alone read it.
+static void narrowStores(FoldOp fold, FloatType narrow) {
+  Operation *yield = fold.getBlock()->getTerminator();
+  for (unsigned i = fold.getNumCarried(); i < fold.getNumResults(); ++i) {
+    auto wide = yield->getOperand(i).getDefiningOp<CastOp>();
+    Value result = fold.getResult(i);
+    if (!wide || !isF32(wide) ||
+        getElementType(wide.getOperand().getType()) != narrow ||
+        !isStore(result))
+      continue;
+    yield->setOperand(i, wide.getOperand());
+    Type type = withElementType(result.getType(), narrow);
+    llvm::SetVector<Operation *> readers;
+    for (OpOperand &use : result.getUses())
+      readers.insert(use.getOwner());
+    result.setType(cast<RankedTensorType>(type));
+    for (Operation *op : readers) {
+      auto reader = cast<FoldOp>(op);
+      for (auto [operand, argument] :
+           llvm::zip_equal(reader.getSlices(), reader.getSliceArguments())) {
+        if (operand != result)
+          continue;
+        Type before = argument.getType();
+        argument.setType(
+            cast<RankedTensorType>(withElementType(before, narrow)));
+        OpBuilder builder(reader.getBlock(), reader.getBlock()->begin());
+        Value again =
+            CastOp::create(builder, argument.getLoc(), before, argument);
+        argument.replaceAllUsesExcept(again, again.getDefiningOp());
+        // What was rounded is not rounded again.
+        for (Operation *user : llvm::make_early_inc_range(again.getUsers()))
+          if (auto back = dyn_cast<CastOp>(user);
+              back && back.getType() == argument.getType()) {
+            back.replaceAllUsesWith(Value(argument));
+            back.erase();
+          }
+      }
+    }
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
@@ -530,6 +594,9 @@ struct MixedPrecisionPass
         hoistCasts(fold, narrow);
       }
       narrowBlock(function.getBody().front());
+      for (FoldOp fold : folds)
+        if (!isUpdate(fold))
+          narrowStores(fold, narrow);
       if (!keepPhases)
         removePhases(function);
     }

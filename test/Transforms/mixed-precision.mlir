@@ -122,3 +122,27 @@ func.func @train(%x: tensor<4x8xf32> {tds.input = "x"}, %w: tensor<8x2xf32> {tds
   %n = tds.sub %w, %p : tensor<8x2xf32>
   return %loss, %n : tensor<f32>, tensor<8x2xf32>
 }
+
+// What a loop collects for another is kept in 16 bits; what it collects for others keeps its bits.
+// CHECK-LABEL: func.func @stores
+// CHECK: %[[F:.*]]:3 = tds.fold 16 carry{{.*}} -> (tensor<4x2xf32>, tensor<16x4x2xbf16>, tensor<16x4x2xf32>) {
+// CHECK: tds.yield %{{.*}} : tensor<4x2xf32>, tensor<4x2xbf16>, tensor<4x2xf32>
+// CHECK: tds.fold 16 carry({{.*}}) slices(%[[F]]#1) : (tensor<4x2xf32>, tensor<16x4x2xbf16>) -> tensor<4x2xf32> {
+// CHECK: ^bb0(%{{.*}}: tensor<i32>, %{{.*}}: tensor<4x2xf32>, %[[S:.*]]: tensor<4x2xbf16>):
+// CHECK-NEXT: tds.cast %[[S]] : tensor<4x2xbf16> to tensor<4x2xf32>
+func.func @stores(%h: tensor<4x2xf32> {tds.input = "h"}, %v: tensor<2x2xf32> {tds.variable = @v})
+    -> (tensor<4x2xf32> {tds.result = "y"}, tensor<16x4x2xf32> {tds.result = "all"}) attributes {tds.entry = "function"} {
+  %y, %kept, %all = tds.fold 16 carry(%h) invariants(%v) : (tensor<4x2xf32>, tensor<2x2xf32>) -> (tensor<4x2xf32>, tensor<16x4x2xf32>, tensor<16x4x2xf32>) {
+  ^bb0(%t: tensor<i32>, %a: tensor<4x2xf32>, %m: tensor<2x2xf32>):
+    %n = tds.contract %a[0, 1], %m[1, 2] to [0, 2] : tensor<4x2xf32>, tensor<2x2xf32> to tensor<4x2xf32>
+    %r = tds.tanh %n : tensor<4x2xf32>
+    %e = tds.exp %r : tensor<4x2xf32>
+    tds.yield %r, %n, %e : tensor<4x2xf32>, tensor<4x2xf32>, tensor<4x2xf32>
+  }
+  %z = tds.fold 16 carry(%y) slices(%kept) : (tensor<4x2xf32>, tensor<16x4x2xf32>) -> tensor<4x2xf32> {
+  ^bb0(%t: tensor<i32>, %a: tensor<4x2xf32>, %k: tensor<4x2xf32>):
+    %n = tds.add %a, %k : tensor<4x2xf32>
+    tds.yield %n : tensor<4x2xf32>
+  }
+  return %z, %all : tensor<4x2xf32>, tensor<16x4x2xf32>
+}
