@@ -201,7 +201,6 @@ ids = torch.tensor([[3, 0, 10, 3], [7, 7, 1, 3], [2, 10, 0, 9]])
 check("Embedding", "l(ids)", lambda w, ids: F.embedding(ids, w), layer="nn.Embedding(11, 3)", weights={"w": rand(11, 3)}, extra={"ids": (ids, "i32")})
 
 check("add_channels", "nn.add_channels(x, b)", lambda x, b: x + b[:, None, None], {"x": rand(2, 3, 4, 5), "b": rand(3)})
-check("put", "nn.put(x, h, 2)", lambda x, h: torch.cat([x[:, :2], h[:, None], x[:, 3:]], 1), {"x": rand(2, 4, 5), "h": rand(2, 5)})
 check("decayed", "optim.decayed(x)", lambda x: x * 1.0, {"x": rand(3, 5)})
 
 # Windows: rectangular images and filters, strides that leave a rest, dilation and groups.
