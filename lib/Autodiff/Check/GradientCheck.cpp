@@ -11,6 +11,9 @@
 #include "CheckRun.h"
 #include "ConvertToF64.h"
 
+#include "mlir/IR/IRMapping.h"
+
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -56,6 +59,45 @@ static void writeReport(raw_ostream &os, const GradientReport &report,
               worst, "ok");
 }
 
+/// A function of what the body of a loop takes and uses, for a gradient that is
+/// taken in it, and the number of that gradient there.
+static std::pair<func::FuncOp, unsigned> outlineBody(GradientOp gradient,
+                                                     const Twine &name) {
+  Block *block = gradient->getBlock();
+  auto module = gradient->getParentOfType<ModuleOp>();
+  SmallVector<Value> inputs(block->getArguments());
+  SetVector<Value> captures;
+  block->walk([&](Operation *op) {
+    for (Value operand : op->getOperands())
+      if (!block->getParent()->isAncestor(operand.getParentRegion()))
+        captures.insert(operand);
+  });
+  IRMapping mapping;
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  for (Value value : captures)
+    if (!value.getDefiningOp<ConstantOp>())
+      inputs.push_back(value);
+  auto function = func::FuncOp::create(
+      builder, gradient.getLoc(), name.str(),
+      builder.getFunctionType(TypeRange(ValueRange(inputs)), {}));
+  Block *entry = function.addEntryBlock();
+  builder.setInsertionPointToStart(entry);
+  for (auto [input, argument] : llvm::zip_equal(inputs, entry->getArguments()))
+    mapping.map(input, argument);
+  for (Value value : captures)
+    if (Operation *constant = value.getDefiningOp<ConstantOp>())
+      builder.clone(*constant, mapping);
+  Operation *outlined = nullptr;
+  for (Operation &op : block->without_terminator()) {
+    Operation *copy = builder.clone(op, mapping);
+    if (&op == gradient)
+      outlined = copy;
+  }
+  func::ReturnOp::create(builder, gradient.getLoc());
+  SmallVector<GradientOp> gradients = getGradients(function);
+  return {function, llvm::find(gradients, outlined) - gradients.begin()};
+}
+
 /// Scalar operations of one evaluation of the function, roughly.
 static double estimateWork(func::FuncOp function) {
   double work = 0;
@@ -97,7 +139,8 @@ LogicalResult autodiff::checkGradients(ModuleOp module, raw_ostream &os,
     return failure();
   convertToF64(*program);
   unsigned count = 0, wrong = 0, zero = 0;
-  for (auto function : program->getOps<func::FuncOp>()) {
+  SmallVector<func::FuncOp> functions(program->getOps<func::FuncOp>());
+  for (auto function : functions) {
     // A private function is checked where it is used.
     if (function.isPrivate() && !function->hasAttr(attr::kEntry))
       continue;
@@ -112,8 +155,13 @@ LogicalResult autodiff::checkGradients(ModuleOp module, raw_ostream &os,
                            "command line, gives the check smaller sizes.\n",
                            work);
       os.flush();
-      FailureOr<CheckRun> run = CheckRun::prepare(*program, function.getName(),
-                                                  index, options.tamper);
+      func::FuncOp checked = function;
+      unsigned number = index;
+      if (gradient->getParentOp() != function)
+        std::tie(checked, number) =
+            outlineBody(gradient, function.getName() + ".body" + Twine(count));
+      FailureOr<CheckRun> run = CheckRun::prepare(*program, checked.getName(),
+                                                  number, options.tamper);
       if (failed(run)) {
         os << "  not compared: the program cannot be differentiated\n";
         ++wrong;
@@ -128,7 +176,7 @@ LogicalResult autodiff::checkGradients(ModuleOp module, raw_ostream &os,
         ++wrong;
         unsigned found =
             report.problem.empty()
-                ? localizeFault(*program, function.getName(), index,
+                ? localizeFault(*program, checked.getName(), number,
                                 report.arguments, os, options)
                 : 0;
         if (report.problem.empty() && !found)

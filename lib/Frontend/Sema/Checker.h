@@ -507,6 +507,8 @@ private:
   uint64_t numNodes = 0;
   unsigned exprDepth = 0;
   bool aborted = false;
+  /// Whether an entry reads `tds.step` or `tds.seed`, as draws do.
+  bool usesCounters = false;
   /// Names that were reported already.
   llvm::StringSet<> unknownNames;
   /// A file that is imported is missing or wrong.

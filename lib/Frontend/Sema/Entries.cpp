@@ -348,11 +348,11 @@ Value Checker::elabInit(const VarInit &init, const Type &type, FnState &state) {
 }
 
 void Checker::buildInit() {
-  // The counters come last, for programs that train.
+  // The counters come last, for programs that train or read them.
   bool trains = llvm::any_of(program.functions, [](const auto &fn) {
     return fn.kind == typed::FunctionKind::Step;
   });
-  if (trains) {
+  if (trains || usesCounters) {
     for (StringRef name : {"tds.step", "tds.seed"}) {
       typed::Variable variable;
       variable.name = name.str();

@@ -124,6 +124,10 @@ void Checker::runFold(const ast::FoldStmt *stmt) {
             def->binders.front().name.name == stmt->index.name)
           bindName(def->name, Val());
   };
+  if (body) {
+    report(Diag::TensorOpInBody, stmt->range) << "`fold`";
+    return fail();
+  }
   Val init = elab(stmt->init);
   std::optional<int64_t> low = evalSize(stmt->low);
   std::optional<int64_t> high = evalSize(stmt->high);

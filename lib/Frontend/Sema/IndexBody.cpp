@@ -339,28 +339,30 @@ Val Checker::elabRead(const ast::IndexExpr *e) {
   }
   llvm::SmallVector<Value, 6> indices;
   bool gathers = false;
-  Value inside; // of a padded read by the loop variable of a fold
+  Value inside; // of a padded read at a place that is data
+  // A padded read at such a place is no gather that fails: the place is brought
+  // inside, and the value chosen.
+  auto bringInside = [&](Value place, Range range) {
+    int64_t size = tensor.type().axes[indices.size()].size;
+    place = makeCast(place, Elem::I64, range);
+    Value zero = makeInt(Elem::I64, 0, {}, range),
+          last = makeInt(Elem::I64, size - 1, {}, range);
+    Type truth{Elem::Bool, {}}, number{Elem::I64, {}};
+    for (Value next : {make(Op::Ge, truth, {place, zero}, range),
+                       make(Op::Le, truth, {place, last}, range)})
+      inside = inside ? make(Op::And, truth, {inside, next}, range) : next;
+    Value low = make(Op::Min, number, {place, last}, range);
+    Value near = make(Op::Max, number, {low, zero}, range);
+    indices.push_back(make(Op::ToIndex, Type{Elem::Index, {}}, near, range));
+  };
   for (const ast::IndexItem &item : e->items) {
     Linear linear;
     if (classify(item.value, linear) != IndexForm::Value) {
-      int64_t size = tensor.type().axes[indices.size()].size;
-      if (guardExpr && size > 0 && mentionsCounter(item.value)) {
-        // The place is data to what comes later, but no gather that fails: it
-        // is brought inside, and the value chosen.
+      if (guardExpr && mentionsCounter(item.value)) {
         Value place = materialise(elab(item.value), item.range, Elem::I32);
         if (!place)
           return Val();
-        Range range = item.range;
-        Value zero = makeInt(Elem::I32, 0, {}, range),
-              last = makeInt(Elem::I32, size - 1, {}, range);
-        Type truth{Elem::Bool, {}}, number{Elem::I32, {}};
-        for (Value next : {make(Op::Ge, truth, {place, zero}, range),
-                           make(Op::Le, truth, {place, last}, range)})
-          inside = inside ? make(Op::And, truth, {inside, next}, range) : next;
-        Value low = make(Op::Min, number, {place, last}, range);
-        Value near = make(Op::Max, number, {low, zero}, range);
-        indices.push_back(
-            make(Op::ToIndex, Type{Elem::Index, {}}, near, range));
+        bringInside(place, item.range);
         continue;
       }
       Value index = indexNode(elab(item.value), item.range);
@@ -379,10 +381,18 @@ Val Checker::elabRead(const ast::IndexExpr *e) {
       report(Diag::IndexNotInteger, item.range) << toString(place.type());
       return Val();
     }
+    if (guardExpr) {
+      bringInside(place, item.range);
+      continue;
+    }
     gathers = true;
     indices.push_back(
         make(Op::ToIndex, Type{Elem::Index, {}}, place, item.range));
   }
+  bool isEmpty = llvm::any_of(tensor.type().axes,
+                              [](const Axis &axis) { return axis.size == 0; });
+  if (inside && isEmpty)
+    return Val::makeTensor(makeConstant(*guard, {}, e->range), true);
   Value out = readAt(tensor, indices, e->range);
   if (gathers && mode == typed::ReadMode::Proven) {
     guardWithZero(out);

@@ -322,6 +322,13 @@ Val Checker::callGrad(const ast::CallExpr *e, bool withValue) {
         return Val();
       }
       wrt.push_back(val);
+    } else if (val.kind == Val::Number || val.kind == Val::Literal) {
+      // Each use makes a value of its own, of which the loss depends on none.
+      report(Diag::GradientOfInteger, group->range)
+              .note("it is a constant; give the function a value of its own, "
+                    "`let x = …`, and use that in the loss")
+          << sources.getText(group->range);
+      return Val();
     } else {
       Value value = materialise(val, group->range);
       if (!value)

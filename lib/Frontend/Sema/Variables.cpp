@@ -68,6 +68,7 @@ Val Checker::programVariable(StringRef name) {
   // The name may lie in a list of variables that grows.
   val.path = intern(name);
   if (name == "tds.step" || name == "tds.seed") {
+    usesCounters = true;
     val.type = Type{Elem::I64, {}};
     return val;
   }

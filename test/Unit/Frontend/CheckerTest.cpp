@@ -427,3 +427,28 @@ TEST(Checker, NoGradientThroughIntegers) {
   EXPECT_EQ(codesOf("sum(f32(i32(stop_gradient(x))))"), "");
   EXPECT_EQ(codesOf("sum(if x > 0 then 1.0 else 2.0)"), "");
 }
+
+TEST(Checker, ConstantsOfTheFileHaveNoGradient) {
+  EXPECT_EQ(Checked("const s: f32 = 3\n"
+                    "export fn f() -> f32 { grad(s * s, s) }")
+                .codes(),
+            "E0613");
+  EXPECT_EQ(
+      Checked("export fn f() -> f32 { let s = 3.0\n grad(s * s, s) }").codes(),
+      "");
+}
+
+TEST(Checker, LoopsDontRunOnElements) {
+  EXPECT_EQ(Checked("fn g(a: f32) -> f32 { fold h = a for t in 0..3 { h * h "
+                    "}\n h }\n"
+                    "export fn f(x: f32[3]) -> f32[3] { let y[i] = g(x[i])\n "
+                    "y }")
+                .codes(),
+            "E0512");
+}
+
+/// Without a step there are counters where something reads them.
+TEST(Checker, CountersWithoutAStep) {
+  EXPECT_EQ(Checked("export fn f() -> i64 { tds.step + tds.seed }").codes(),
+            "");
+}
