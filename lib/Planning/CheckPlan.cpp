@@ -11,8 +11,8 @@
 // A loop is replayed once, for any of its iterations: what its commands write
 // is unknown at the beginning, but for what the iterations before have left,
 // which are the carried values. The iteration must leave the next ones in
-// their place. Nothing but the collected values may be written to where these
-// are stacked.
+// their place. To where the collected values are stacked an iteration may write
+// nothing but its own part, which loops in it may write bit by bit.
 //
 //===----------------------------------------------------------------------===//
 
@@ -226,6 +226,20 @@ private:
             withoutZeros(slice.getStrides().drop_back()).size()));
   }
 
+  /// Whether `buffer` stays in `slice`, which moves with the loop around
+  /// `depth` others, in each of its iterations: loops inside may move it there,
+  /// as they do where what they collect is collected again.
+  bool isWithin(BufferAttr buffer, BufferAttr slice) const {
+    SmallVector<int64_t> own(buffer.getStrides()), outer(slice.getStrides());
+    own.resize(std::max<size_t>(own.size(), depth + 1));
+    outer.resize(depth + 1);
+    int64_t end = buffer.getEnd();
+    for (size_t d = depth + 1; d < buffer.getStrides().size(); ++d)
+      end += own[d] * std::max<int64_t>(buffer.getTrips()[d] - 1, 0);
+    return ArrayRef(own).take_front(depth + 1) == ArrayRef(outer) &&
+           buffer.getOffset() >= slice.getOffset() && end <= slice.getEnd();
+  }
+
   static ArrayRef<int64_t> withoutZeros(ArrayRef<int64_t> strides) {
     while (!strides.empty() && strides.back() == 0)
       strides = strides.drop_back();
@@ -289,9 +303,8 @@ private:
     });
     for (BufferAttr buffer : written) {
       for (BufferAttr slice : collected)
-        if (slice != buffer && slice.getBytes() != 0 &&
-            getStack(slice, trips).overlaps(buffer) &&
-            buffer.getStrides() != slice.getStrides())
+        if (slice.getBytes() != 0 && getStack(slice, trips).overlaps(buffer) &&
+            !isWithin(buffer, slice))
           return loop.emitOpError("writes ")
                  << buffer << " into what it collects in " << slice;
       memory.write(buffer, {});
