@@ -52,3 +52,25 @@ func.func @nested(%h: tensor<3xf32> {tds.input = "h"}, %g: tensor<3xf32> {tds.in
   }
   return %r#0, %r#1 : tensor<3xf32>, tensor<3xf32>
 }
+
+// What the inner loop collects goes straight to its part of what the outer loop collects.
+// CHECK: plan.entry @collected
+// CHECK: plan.loop 3 carried (<result[0] 0 + 16>) slices () invariants () collected (<result[0] 256 + 32 by 32 * 3>)
+// CHECK: plan.loop 2 carried ([[C:<.*>]]) slices () invariants () collected (<result[0] 256 + 16 by 32 * 3, 16 * 2>)
+// CHECK-NEXT: plan.copy [[C]] to <result[0] 256 + 16 by 32 * 3, 16 * 2>
+// CHECK-NEXT: plan.launch
+// CHECK-NEXT: }
+// CHECK-NOT: plan.copy {{.*}} to <result[0] 256
+func.func @collected(%h: tensor<4xf32> {tds.input = "h"})
+    -> (tensor<4xf32> {tds.result = "a"}, tensor<3x2x4xf32> {tds.result = "b"}) attributes {tds.entry = "function"} {
+  %r:2 = tds.fold 3 carry(%h) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<3x2x4xf32>) {
+  ^bb0(%t: tensor<i32>, %a: tensor<4xf32>):
+    %s:2 = tds.fold 2 carry(%a) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<2x4xf32>) {
+    ^bb0(%u: tensor<i32>, %c: tensor<4xf32>):
+      %d = tds.exp %c : tensor<4xf32>
+      tds.yield %d, %c : tensor<4xf32>, tensor<4xf32>
+    }
+    tds.yield %s#0, %s#1 : tensor<4xf32>, tensor<2x4xf32>
+  }
+  return %r#0, %r#1 : tensor<4xf32>, tensor<3x2x4xf32>
+}

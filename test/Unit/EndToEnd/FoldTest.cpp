@@ -71,8 +71,8 @@ static Named inputsOf(const std::string &name, int64_t t, int64_t s, int64_t n,
           {"w", randomFloats({n, n}, generator)}};
 }
 
-static const char *const kTwins[] = {"mixed", "nested", "second", "inner",
-                                     "check"};
+static const char *const kTwins[] = {"mixed", "nested", "second",
+                                     "inner", "check",  "collect"};
 
 static void checkAll(const std::string &flags, int64_t t, int64_t s,
                      int64_t n) {

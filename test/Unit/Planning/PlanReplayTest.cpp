@@ -337,6 +337,86 @@ TEST(PlanReplay, NamesTheLaunchThatOverwrites) {
   EXPECT_GE(tried, 1u);
 }
 
+// What a loop collects, the loop around it collects again, where it lies.
+constexpr const char *collectText = R"(
+  func.func @f(%h: tensor<4xf32> {tds.input = "h"}) -> (tensor<4xf32> {tds.result = "a"}, tensor<3x2x4xf32> {tds.result = "b"}) attributes {tds.entry = "function"} {
+    %r:2 = tds.fold 3 reverse carry(%h) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<3x2x4xf32>) {
+    ^bb0(%t: tensor<i32>, %a: tensor<4xf32>):
+      %s:2 = tds.fold 2 carry(%a) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<2x4xf32>) {
+      ^bb0(%u: tensor<i32>, %c: tensor<4xf32>):
+        %d = tds.exp %c : tensor<4xf32>
+        tds.yield %d, %d : tensor<4xf32>, tensor<4xf32>
+      }
+      tds.yield %s#0, %s#1 : tensor<4xf32>, tensor<2x4xf32>
+    }
+    return %r#0, %r#1 : tensor<4xf32>, tensor<3x2x4xf32>
+  })";
+
+// An iteration writes its own part of what is collected, never that of another.
+TEST(PlanReplay, IterationsKeepToTheirParts) {
+  Context context;
+  auto fused = context.parse(collectText);
+  ASSERT_TRUE(runFusion(*fused, false));
+  auto function = fused->lookupSymbol<func::FuncOp>("f");
+  OwningOpRef<ModuleOp> planned = fused->clone();
+  ASSERT_TRUE(runPlan(*planned));
+  auto getLoops = [](ModuleOp module) {
+    SmallVector<LoopOp> loops;
+    module.walk<WalkOrder::PreOrder>(
+        [&](LoopOp loop) { loops.push_back(loop); });
+    return loops;
+  };
+  SmallVector<LoopOp> loops = getLoops(*planned);
+  ASSERT_EQ(loops.size(), 2u);
+  auto outer = cast<BufferAttr>(loops[0].getCollected()[0]),
+       inner = cast<BufferAttr>(loops[1].getCollected()[0]);
+  EXPECT_EQ(outer.getBytes(), 32);
+  EXPECT_EQ(outer.getStrides(), ArrayRef<int64_t>({32}));
+  EXPECT_EQ(inner.getOffset(), outer.getOffset());
+  EXPECT_EQ(inner.getBytes(), 16);
+  EXPECT_EQ(inner.getStrides(), ArrayRef<int64_t>({32, 16}));
+  // A copy at the beginning of the inner loop, to other places.
+  struct Case {
+    int64_t offset;
+    SmallVector<int64_t> strides, trips;
+    bool isRefused;
+  } const cases[] = {
+      // What the iteration of the inner loop writes itself, later.
+      {0, {32, 16}, {3, 2}, false},
+      // The part that the last iteration of the outer loop has left.
+      {32, {32, 16}, {2, 2}, true},
+      {32, {32}, {2}, true},
+      // The last iteration of the inner loop leaves the part.
+      {16, {32, 16}, {3, 2}, true},
+      {0, {32, 32}, {3, 2}, true},
+      // All iterations write in one place.
+      {0, {0, 16}, {1, 2}, true},
+      {0, {}, {}, true},
+  };
+  for (const Case &test : cases) {
+    OwningOpRef<ModuleOp> damaged = planned->clone();
+    LoopOp loop = getLoops(*damaged)[1];
+    auto from = cast<BufferAttr>(loop.getCarried()[0]);
+    auto to = BufferAttr::get(&context.context, outer.getSpace(),
+                              outer.getIndex(), outer.getOffset() + test.offset,
+                              16, test.strides, test.trips);
+    auto builder = OpBuilder::atBlockBegin(loop.getBlock());
+    CopyOp::create(builder, loop.getLoc(), from, to);
+    std::string message;
+    ScopedDiagnosticHandler handler(&context.context,
+                                    [&](Diagnostic &diagnostic) {
+                                      message += diagnostic.str();
+                                      return success();
+                                    });
+    EXPECT_EQ(failed(checkPlan(function, damaged->lookupSymbol<EntryOp>("f"))),
+              test.isRefused)
+        << test.offset;
+    if (test.isRefused)
+      EXPECT_NE(message.find("into what it collects"), std::string::npos)
+          << test.offset << ": " << message;
+  }
+}
+
 TEST(InPlace, Rules) {
   Context context;
   auto module = context.parse(R"(
