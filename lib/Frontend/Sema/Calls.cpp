@@ -97,9 +97,7 @@ bool Checker::takeTensorArgs(const ast::CallExpr *e, StringRef name,
                              llvm::SmallVectorImpl<const ast::Expr *> &out) {
   if (!takeArgs(e, name, params, required, out))
     return false;
-  if (body)
-    report(Diag::TensorOpInBody, e->range) << name;
-  return !body;
+  return !rejectInBody(e, name);
 }
 
 bool Checker::takeArgs(const ast::CallExpr *e, StringRef name,

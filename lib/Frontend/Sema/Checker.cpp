@@ -483,9 +483,10 @@ void Checker::run(const ast::File &main) {
       {imports ? options.readFile(path).identity : path, path, Range()});
   mainScope = makeScope(main, "", path);
   reading.pop_back();
-  resolveNames(*mainScope, diags, unknownNames);
-  // What an imported file lacks would be met again here.
-  if (diags.hasErrors() && importFailed)
+  bool named = resolveNames(*mainScope, diags, unknownNames);
+  // What an imported file lacks would be met again here, and so would a type
+  // whose name means something else.
+  if (!named || (diags.hasErrors() && importFailed))
     return;
   for (auto &[name, value] : options.defines) {
     auto it = mainScope->decls.find(name);

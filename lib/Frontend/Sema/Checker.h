@@ -371,6 +371,11 @@ private:
   void solveRanges(Definition &def);
   void checkReads(Definition &def);
   bool mentionsIndex(const ast::Expr *e);
+  bool mentionsFailed(const ast::Expr *e);
+  /// Reports a call of `name`, which works on whole tensors, in the body of an
+  /// index definition; false when there is none.
+  bool rejectInBody(const ast::CallExpr *e, llvm::StringRef name,
+                    const llvm::Twine &note = "");
   void collectIndices(const ast::Expr *e,
                       llvm::SmallVectorImpl<IndexVar *> &out);
   IndexForm classify(const ast::Expr *e, Linear &out);
@@ -404,6 +409,7 @@ private:
   void runLet(const ast::LetStmt *stmt);
   void runAssert(const ast::AssertStmt *stmt);
   bool canCheck(Range range);
+  void reportCheckInBody(Range range);
   void bindName(const ast::Ident &name, Val val);
   bool checkNewName(const ast::Ident &name);
 
@@ -516,8 +522,9 @@ private:
 };
 
 /// Checks the names in all bodies, also in those that nothing calls. What was
-/// reported is added to `unknownNames`.
-void resolveNames(const FileScope &scope, DiagnosticEngine &diags,
+/// reported is added to `unknownNames`. False when a body or a signature
+/// declares a name of the language, which then means two things.
+bool resolveNames(const FileScope &scope, DiagnosticEngine &diags,
                   llvm::StringSet<> &unknownNames);
 
 template <typename T> llvm::ArrayRef<T> Checker::copy(llvm::ArrayRef<T> items) {

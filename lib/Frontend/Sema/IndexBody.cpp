@@ -210,9 +210,16 @@ Value Checker::buildGeneric(ArrayRef<IndexVar *> free, const ast::Expr *value,
     if (arg) {
       resultElem = work = Elem::I32;
       if (good && (reduced.size() != 1 || reduced[0] == 0)) {
-        report(reduced.size() == 1 ? Diag::EmptyArgMax : Diag::ArgMaxAxes,
-               reduce->range)
-            << reduce->op.name << "the range";
+        if (reduced.size() == 1)
+          report(Diag::EmptyArgMax, reduce->range)
+              << reduce->op.name << "the range";
+        else
+          report(Diag::ArgMaxAxes, reduce->range)
+                  .note("over several, number the places: `let flat = "
+                        "reshape(x, [_])`, then `" +
+                        reduce->op.name + "(flat, axis = 0)`")
+              << reduce->op.name
+              << "index, not along " + Twine(reduced.size());
         good = false;
       }
     } else if (good && work != elem) {
@@ -598,6 +605,22 @@ Val Checker::elabSlice(const ast::IndexExpr *e, Value base) {
 /// tensors over the indices they use, the function runs on these, and the
 /// body reads the result.
 Val Checker::callHoisted(const CallTarget &target, const ast::CallExpr *e) {
+  llvm::SmallVector<const ast::Expr *, 8> exprs;
+  if (!matchArgs(target.fn->params, e->args, e->range,
+                 "`" + target.fn->name.name + "`", target.fn->signature, exprs))
+    return Val();
+  for (auto [param, expr] : llvm::zip_equal(target.fn->params, exprs))
+    if (expr && param.type && !param.type->hasShape &&
+        !isCompileTimeParam(param) && !isFlexible(expr) &&
+        mentionsIndex(expr)) {
+      StringRef elem = param.type->elem.name;
+      report(Diag::VjpOnElements, e->range)
+              .label(param.type->range, "this takes one number")
+              .note("give its types a shape pack: `" + param.name.name + ": " +
+                    elem + "[...s]`, and the result `" + elem + "[...s]`")
+          << target.fn->name.name;
+      return Val();
+    }
   llvm::SmallVector<IndexVar *, 8> free;
   collectIndices(e, free);
   llvm::erase_if(free, [](IndexVar *var) { return !var->loop; });

@@ -115,6 +115,27 @@ bool Checker::mentionsIndex(const ast::Expr *e) {
   });
 }
 
+/// Whether `e` names a value that holds a mistake, which was reported.
+bool Checker::mentionsFailed(const ast::Expr *e) {
+  return anyName(e, [&](const ast::NameExpr *name) {
+    Val *val = frame->find(name->name);
+    return val && val->isError();
+  });
+}
+
+bool Checker::rejectInBody(const ast::CallExpr *e, StringRef name,
+                           const Twine &note) {
+  if (!body)
+    return false;
+  if (!mentionsFailed(e)) {
+    auto d = report(Diag::TensorOpInBody, e->range);
+    d << "`" + name + "`";
+    if (!note.isTriviallyEmpty())
+      d.note(note);
+  }
+  return true;
+}
+
 /// Whether `e` uses the loop variable of a fold.
 bool Checker::mentionsCounter(const ast::Expr *e) {
   if (!frame->state || !frame->state->fold)
@@ -479,9 +500,19 @@ void Checker::collectBlock(Definition &def, const ast::Block *block) {
       } else {
         runStmt(stmt);
       }
-    } else if (!isa<ast::AssertStmt, ast::ErrorStmt>(stmt)) {
-      report(Diag::TensorOpInBody, stmt->range) << "this statement";
+    } else if (auto *check = dyn_cast<ast::AssertStmt>(stmt)) {
+      if (mentionsIndex(check->cond)) {
+        reportCheckInBody(check->cond->range);
+        def.failed = true;
+      }
+    } else if (!isa<ast::ErrorStmt>(stmt)) {
+      report(Diag::TensorOpInBody, stmt->range)
+          << (isa<ast::IndexDefStmt>(stmt) ? "an index definition"
+                                           : "this statement");
+      // What it would declare isn't there for the rest.
       def.failed = true;
+      frame->pop();
+      return;
     }
   }
   collect(def, block->value);

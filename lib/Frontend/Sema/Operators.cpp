@@ -205,7 +205,7 @@ Val Checker::combineDims(BinaryOp op, const ast::BinaryExpr *e, const Val &lhs,
     int64_t quotient = a / b, rest = a % b;
     if (op == BinaryOp::Div && rest != 0) {
       auto d = report(Diag::SizeNotExact, e->range);
-      d << Twine(a) << Twine(b);
+      d << Twine(a) + " / " + Twine(b);
       if (lhs.literal && rhs.literal)
         d.note("`/` divides floats; write " + Twine(a) + ".0 / " + Twine(b) +
                " for a float");
@@ -221,7 +221,9 @@ Val Checker::combineDims(BinaryOp op, const ast::BinaryExpr *e, const Val &lhs,
   }
   case BinaryOp::Pow: {
     if (b < 0) {
-      report(Diag::SizeNotExact, e->range) << Twine(a) << Twine(b);
+      report(Diag::SizeNotExact, e->range)
+              .note("the exponent of a size is 0 or more")
+          << Twine(a) + " ** " + Twine(b);
       return Val();
     }
     out = 1;

@@ -81,13 +81,10 @@ Val Checker::callReduction(Builtin builtin, const ast::CallExpr *e,
   llvm::SmallVector<const ast::Expr *, 3> args;
   if (!takeArgs(e, name, {"x", "axis", "keep"}, 1, args))
     return Val();
-  if (body) {
-    report(Diag::TensorOpInBody, e->range)
-            .note("in an index definition a reduction names its indices: `" +
-                  name + "[k](…)`")
-        << name;
+  if (rejectInBody(e, name,
+                   "in an index definition a reduction names its indices: `" +
+                       name + "[k](…)`"))
     return Val();
-  }
   Value x = elabValue(args[0]);
   if (!x)
     return Val();
@@ -137,7 +134,7 @@ Val Checker::callReduction(Builtin builtin, const ast::CallExpr *e,
               .fix({SourceLoc{e->range.end.offset - 1},
                     SourceLoc{e->range.end.offset - 1}},
                    ", axis = 0", "name the axis")
-          << name << toString(type);
+          << name << "axis; `" + toString(type) + "` needs `axis =`";
     }
     return Val();
   }
@@ -164,10 +161,8 @@ Val Checker::callNorm(const ast::CallExpr *e) {
   llvm::SmallVector<const ast::Expr *, 1> args;
   if (!takeArgs(e, "norm", {"x"}, 1, args))
     return Val();
-  if (body) {
-    report(Diag::TensorOpInBody, e->range) << "norm";
+  if (rejectInBody(e, "norm"))
     return Val();
-  }
   Val val = asRecord(elab(args[0]), args[0]->range);
   if (val.isError())
     return Val();

@@ -9,6 +9,7 @@
 #include "Checker.h"
 #include "tdsl/Std/StandardModules.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace tdsl;
 using namespace tdsl::sema;
@@ -25,7 +26,8 @@ public:
   NameWalk(const FileScope &scope, DiagnosticEngine &diags,
            llvm::StringSet<> &unknownNames)
       : scope(scope), diags(diags), unknownNames(unknownNames) {}
-  void run();
+  /// False when a name of the language was declared.
+  bool run();
 
 private:
   struct Name {
@@ -45,9 +47,11 @@ private:
   void visitParams(ArrayRef<ast::ParamDecl> params, bool infers,
                    bool needTypes);
   bool isKnown(StringRef name);
+  bool checkReserved(const ast::Ident &name);
+  void checkResultNames(const ast::FnDecl *fn);
   void unknown(StringRef name, SourceRange range);
   void declare(const ast::Ident &name) {
-    if (name.isValid())
+    if (name.isValid() && checkReserved(name))
       names.push_back({name.name, name.range});
   }
   void declareOnce(const ast::Ident &name, size_t from);
@@ -59,8 +63,17 @@ private:
   std::vector<Name> names;
   llvm::StringSet<> missingModules, unknownHere;
   llvm::StringSet<> &unknownNames;
+  bool usesReserved = false;
 };
 } // namespace
+
+/// Types and classes of types, which keep their meaning everywhere.
+static bool isTypeWord(StringRef name) {
+  return llvm::StringSwitch<bool>(name)
+      .Cases({"bool", "i8", "u8", "i32", "i64", "f16", "bf16"}, true)
+      .Cases({"f32", "f64", "float", "int", "num"}, true)
+      .Default(false);
+}
 
 static bool isBuiltinName(StringRef name) {
   static const llvm::StringSet<> all = [] {
@@ -73,6 +86,30 @@ static bool isBuiltinName(StringRef name) {
     return set;
   }();
   return all.contains(name);
+}
+
+bool NameWalk::checkReserved(const ast::Ident &name) {
+  if (!isTypeWord(name.name))
+    return true;
+  usesReserved = true;
+  diags.report(Diag::ReservedName, name.range)
+          .note("types keep their names; choose another one here")
+      << name.name;
+  return false;
+}
+
+/// A caller finds the results of an entry by their names.
+void NameWalk::checkResultNames(const ast::FnDecl *fn) {
+  llvm::StringMap<SourceRange> seen;
+  for (const ast::ResultType &result : fn->results) {
+    if (!result.name.isValid())
+      continue;
+    auto [it, fresh] = seen.try_emplace(result.name.name, result.name.range);
+    if (!fresh)
+      diags.report(Diag::Redefined, result.name.range)
+              .label(it->second, "first declared here")
+          << result.name.name;
+  }
 }
 
 bool NameWalk::isKnown(StringRef name) {
@@ -215,6 +252,7 @@ void NameWalk::visit(const ast::FnDecl *fn, bool inOptimizer) {
       if (item.kind == ast::ShapeItem::Size)
         visit(item.size);
   }
+  checkResultNames(fn);
   if (fn->body)
     visit(fn->body);
   if (fn->vjp) {
@@ -314,10 +352,17 @@ void NameWalk::visit(const ast::OptimizerDecl *optimizer) {
                 (fn && fn->fnKind == ast::FnKind::Plain &&
                  (fn->name.name == "begin" || fn->name.name == "update"));
     if (!fits) {
-      diags.report(Diag::MemberOutOfPlace, member->name.range)
-              .note("an optimizer holds states, `fn begin()` and `fn "
-                    "update(p, g)`")
-          << "this declaration" << "an optimizer";
+      auto d = diags.report(Diag::MemberOutOfPlace, member->name.range);
+      d << (var  ? "a param"
+            : fn ? ("the function `" + fn->name.name + "`").str()
+                 : std::string("this declaration"))
+        << "an optimizer";
+      StringRef nearest =
+          fn ? findNearest(fn->name.name, {"begin", "update"}) : StringRef();
+      if (!nearest.empty())
+        d.fix(fn->name.range, nearest, "did you mean");
+      d.note("an optimizer holds states, `fn begin()` and `fn "
+             "update(p, g)`");
       continue;
     }
     declareOnce(member->name, at);
@@ -546,7 +591,7 @@ void NameWalk::visit(const ast::Stmt *stmt) {
   }
 }
 
-void NameWalk::run() {
+bool NameWalk::run() {
   for (const ast::Decl *decl : scope.file.decls) {
     unknownHere.clear();
     switch (decl->kind) {
@@ -584,9 +629,10 @@ void NameWalk::run() {
       break;
     }
   }
+  return !usesReserved;
 }
 
-void tdsl::sema::resolveNames(const FileScope &scope, DiagnosticEngine &diags,
+bool tdsl::sema::resolveNames(const FileScope &scope, DiagnosticEngine &diags,
                               llvm::StringSet<> &unknownNames) {
-  NameWalk(scope, diags, unknownNames).run();
+  return NameWalk(scope, diags, unknownNames).run();
 }

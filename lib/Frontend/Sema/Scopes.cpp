@@ -144,6 +144,7 @@ FileScope *Checker::readImport(const ast::ImportDecl *import,
       c = '_';
   FileScope *scope = makeScope(tree, name, path.str().str());
   reading.pop_back();
+  // A program that is imported is one mistake, whatever it holds.
   for (const ast::Decl *decl : tree.decls) {
     auto *fn = dyn_cast<ast::FnDecl>(decl);
     bool entry = fn && fn->fnKind != ast::FnKind::Plain;
@@ -159,6 +160,7 @@ FileScope *Checker::readImport(const ast::ImportDecl *import,
             : llvm::cast<ast::VarDecl>(decl)->isParam ? "a param"
                                                       : "a state")
         << "a file that is imported";
+    break;
   }
   resolveNames(*scope, diags, unknownNames);
   if (diags.getNumErrors() != before)
@@ -197,8 +199,9 @@ FileScope *Checker::makeScope(const ast::File &file, std::string name,
     if (!decl->name.isValid())
       continue;
     if (auto *use = dyn_cast<ast::UseDecl>(decl)) {
-      if (FileScope *module = loadModule(use->name.name, use->name.range))
-        scope->modules[use->name.name] = module;
+      // Null where there is none, so that its members are not missed too.
+      scope->modules[use->name.name] =
+          loadModule(use->name.name, use->name.range);
       continue;
     }
     bool reserved = decl->name.name == "_" || getElem(decl->name.name) ||
@@ -214,11 +217,14 @@ FileScope *Checker::makeScope(const ast::File &file, std::string name,
       scope->modules[import->name.name] = loadImport(import, *scope);
       continue;
     }
+    // The name keeps the meaning that the language gives it.
+    if (reserved) {
+      report(Diag::ReservedName, decl->name.range) << decl->name.name;
+      continue;
+    }
     auto [it, fresh] = scope->decls.try_emplace(decl->name.name, decl);
     if (!fresh)
       redefined(decl->name, it->second->name.range);
-    else if (reserved)
-      report(Diag::ReservedName, decl->name.range) << decl->name.name;
   }
   for (auto &entry : importNames) {
     auto it = scope->decls.find(entry.getKey());

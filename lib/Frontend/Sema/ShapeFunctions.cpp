@@ -41,10 +41,8 @@ Val Checker::callTranspose(const ast::CallExpr *e, bool permute) {
   llvm::SmallVector<const ast::Expr *, 2> args;
   if (!takeArgs(e, name, {"x", "axes"}, permute ? 2 : 1, args))
     return Val();
-  if (body) {
-    report(Diag::TensorOpInBody, e->range) << name;
+  if (rejectInBody(e, name))
     return Val();
-  }
   Value x = elabValue(args[0]);
   if (!x)
     return Val();
@@ -105,12 +103,11 @@ Val Checker::callFlip(const ast::CallExpr *e) {
   llvm::SmallVector<const ast::Expr *, 2> args;
   if (!takeArgs(e, "flip", {"x", "axis"}, 2, args))
     return Val();
-  Value x = elabValue(args[0]);
-  if (!x || body) {
-    if (body)
-      report(Diag::TensorOpInBody, e->range) << "flip";
+  if (rejectInBody(e, "flip"))
     return Val();
-  }
+  Value x = elabValue(args[0]);
+  if (!x)
+    return Val();
   Type type = x.type();
   std::optional<int64_t> axis = elabAxis(args[1], type.rank());
   if (!axis)
@@ -133,10 +130,8 @@ Val Checker::callConcat(const ast::CallExpr *e, bool stack) {
   llvm::SmallVector<const ast::Expr *, 2> args;
   if (!takeArgs(e, name, {"parts", "axis"}, 1, args))
     return Val();
-  if (body) {
-    report(Diag::TensorOpInBody, e->range) << name;
+  if (rejectInBody(e, name))
     return Val();
-  }
   llvm::SmallVector<const ast::Expr *, 4> exprs;
   if (auto *list = dyn_cast<ast::ListExpr>(args[0])) {
     for (const ast::ListItem &item : list->items)
@@ -185,16 +180,25 @@ Val Checker::callConcat(const ast::CallExpr *e, bool stack) {
   llvm::SmallVector<Axis, 4> axes(first.axes.begin(), first.axes.end());
   for (size_t i = 1; i < parts.size(); ++i) {
     const Type &type = parts[i].type();
-    bool fits = type.rank() == first.rank();
-    for (unsigned k = 0; fits && k < type.rank(); ++k)
-      fits = (!stack && k == axis) || type.axes[k].size == first.axes[k].size;
-    if (!fits) {
-      report(Diag::ShapeMismatch, e->range)
+    if (type.rank() != first.rank()) {
+      report(Diag::RankMismatch, exprs[i]->range)
               .label(exprs[0]->range, "this is " + toString(first))
+              .note("the parts of `" + name + "` have the same number of axes")
+          << toString(type)
+          << Twine(first.rank()) + (first.rank() == 1 ? " axis" : " axes");
+      return Val();
+    }
+    for (unsigned k = 0; k < type.rank(); ++k) {
+      if ((!stack && k == axis) || type.axes[k].size == first.axes[k].size)
+        continue;
+      auto d = report(Diag::ShapeMismatch, e->range);
+      d.label(exprs[0]->range, "this is " + toString(first))
               .label(exprs[i]->range, "this is " + toString(type))
-          << toString(first) << toString(type) << name << Twine(axis)
-          << Twine(first.rank() ? first.axes[0].size : 0)
-          << Twine(type.rank() ? type.axes[0].size : 0);
+          << toString(first) << toString(type) << name << Twine(k)
+          << Twine(first.axes[k].size) << Twine(type.axes[k].size);
+      if (!stack)
+        d.note("parts are joined along axis " + Twine(axis) +
+               "; their other axes are the same");
       return Val();
     }
     if (!stack)
@@ -271,7 +275,7 @@ Val Checker::callSplit(const ast::CallExpr *e) {
   }
   if (*parts <= 0 || *parts > 65536 || type.axes[axis].size % *parts != 0) {
     report(Diag::SizeNotExact, args[1]->range)
-        << Twine(type.axes[axis].size) << Twine(*parts);
+        << Twine(type.axes[axis].size) + " / " + Twine(*parts);
     return Val();
   }
   int64_t size = type.axes[axis].size / *parts;

@@ -298,12 +298,21 @@ void Checker::runAssert(const ast::AssertStmt *stmt) {
   frame->state->out->checks.push_back({cond, text.str(), range});
 }
 
+void Checker::reportCheckInBody(Range range) {
+  report(Diag::EffectOutOfPlace, range)
+          .note("check the whole tensor before it: `assert all(x > 0)`")
+      << "an `assert` that isn't known at compile time"
+      << "an index definition";
+}
+
 /// Whether an `assert` at run time may stand here.
 bool Checker::canCheck(Range range) {
   StringRef where;
-  if (body)
-    where = "an index definition";
-  else if (frame->fn && frame->fn->vjp)
+  if (body) {
+    reportCheckInBody(range);
+    return false;
+  }
+  if (frame->fn && frame->fn->vjp)
     where = "a function with a vjp";
   else if (frame->noEffects && frame->noEffects != selectArm)
     where = frame->noEffects;

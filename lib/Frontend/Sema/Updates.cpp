@@ -430,6 +430,10 @@ void Checker::runMinimize(const ast::MinimizeStmt *stmt) {
   std::vector<bool> reached;
   if (!checkReached(loss, params, stmt->loss->range, reached))
     return;
+  if (llvm::none_of(reached, [](bool one) { return one; })) {
+    report(Diag::NothingToMinimize, stmt->loss->range);
+    return;
+  }
   // A layer may have params that are off (`bias = false`); one that has no
   // part in the loss at all is most likely a mistake.
   for (const Group &group : groups) {
@@ -447,10 +451,6 @@ void Checker::runMinimize(const ast::MinimizeStmt *stmt) {
       continue;
     kept.push_back(params[i]);
     values.push_back(readVar(params[i], stmt->range));
-  }
-  if (kept.empty()) {
-    report(Diag::NothingToMinimize, stmt->loss->range);
-    return;
   }
   std::vector<Value> gradients = gradient(loss, values, stmt->range);
   update(stmt->optimizer, kept, gradients, stmt->name, stmt->range);
@@ -572,13 +572,23 @@ void Checker::update(const ast::Expr *optimizer, ArrayRef<Val> params,
   const ast::FnDecl *begin = nullptr, *step = nullptr;
   std::vector<const ast::VarDecl *> shared, own;
   for (const ast::Decl *member : decl->members) {
+    auto *fn = dyn_cast<ast::FnDecl>(member);
     if (auto *var = dyn_cast<ast::VarDecl>(member))
       (var->type->isLike() ? own : shared).push_back(var);
-    else if (auto *fn = dyn_cast<ast::FnDecl>(member))
-      (fn->name.name == "begin" ? begin : step) = fn;
+    else if (fn && fn->name.name == "begin")
+      begin = fn;
+    else if (fn && fn->name.name == "update")
+      step = fn;
+    else
+      return; // reported with the names
   }
-  if (!step || step->name.name != "update" || step->params.size() != 2) {
-    report(Diag::OptimizerWithoutUpdate, decl->name.range) << decl->name.name;
+  if (!step || step->params.size() != 2) {
+    auto d = report(Diag::OptimizerWithoutUpdate, decl->name.range);
+    d << decl->name.name;
+    if (step)
+      d.label(step->name.range,
+              "this one takes " + Twine(step->params.size()) +
+                  (step->params.size() == 1 ? " value" : " values"));
     return;
   }
 

@@ -134,6 +134,15 @@ TEST(Import, OnlyLibraries) {
         << text;
 }
 
+TEST(Import, AProgramIsOneMistake) {
+  EXPECT_EQ(check({{"main.tds", "import \"a.tds\" as a\n"},
+                   {"a.tds", "param w: f32 = 0\n"
+                             "export fn f(x: f32) -> f32 { x }\n"
+                             "export fn g(x: f32) -> f32 { x }\n"}})
+                .codes(),
+            "E0723");
+}
+
 TEST(Import, HostilePaths) {
   for (const char *path : {"", "/etc/passwd", "/dev/zero.tds", "a", "a.txt",
                            "a\\nb.tds", "..\\\\a.tds", "a.tds/"})

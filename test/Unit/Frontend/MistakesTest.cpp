@@ -1,0 +1,144 @@
+//===- MistakesTest.cpp - One mistake, one message -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A mistake gives one message, which says what is wrong: its code, and words
+// of its text.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Support.h"
+
+using namespace tdsl;
+using namespace tdsl::test;
+
+namespace {
+struct Mistake {
+  const char *program, *code, *words;
+};
+} // namespace
+
+static void check(llvm::ArrayRef<Mistake> mistakes) {
+  for (const Mistake &mistake : mistakes) {
+    Checked checked(mistake.program);
+    EXPECT_EQ(checked.codes(), mistake.code)
+        << mistake.program << "\n"
+        << checked.text();
+    EXPECT_NE(checked.text().find(mistake.words), std::string::npos)
+        << mistake.program << "\nlacks: " << mistake.words << "\n"
+        << checked.text();
+  }
+}
+
+TEST(Mistakes, ResultsHaveNamesOfTheirOwn) {
+  check({{"export fn e(x: f32) -> (a: f32, a: f32) { (x, x) }", "E0202",
+          "`a` is declared twice"},
+         {"fn g(x: f32) -> (a: f32, b: f32, a: f32) { (x, x, x) }", "E0202",
+          "first declared here"},
+         {"step s(x: f32) -> (l: f32, l: f32) { (x, x) }", "E0202", "`l`"}});
+  EXPECT_EQ(
+      Checked("export fn e(x: f32) -> (a: f32, x: f32) { (x, x) }").codes(),
+      "");
+}
+
+TEST(Mistakes, TypesKeepTheirNames) {
+  const char *words = "is a name of the language";
+  check({{"export fn f32(x: f32[4]) -> f32[4] { x }", "E0209", words},
+         {"module i32 { param w: f32 = 0 }\n"
+          "export fn f(x: i32) -> i32 { x }",
+          "E0209", words},
+         {"dim float = 3\nexport fn f(x: f32) -> f32 { g(x) }\n"
+          "fn g(x: float) -> float { x }",
+          "E0209", words},
+         {"const bool = 3\nexport fn f(x: bool) -> bool { x }", "E0209", words},
+         {"param f64: f32 = 0", "E0209", words},
+         {"optimizer u8(lr: f32) { fn update(p, g) { p <- g } }", "E0209",
+          words},
+         {"fn g(f32: f32) -> f32 { f32 + 1 }", "E0209", "types keep"},
+         {"export fn f(x: f32) -> f32 { let i64 = x\n i64 }", "E0209", words},
+         {"export fn f(x: f32) -> f32 { let (num, b) = (x, x)\n b }", "E0209",
+          words},
+         {"export fn f(x: f32[3]) -> f32[3] { let y[int] = x[int]\n y }",
+          "E0209", words},
+         {"export fn f(x: f32) -> f32 { let h = x\n for f32 in 0..3 { h = h + "
+          "1 }\n h }",
+          "E0209", words},
+         {"module M(int: dim) { param w: f32 = 0 }", "E0209", words}});
+}
+
+TEST(Mistakes, PartsThatDontMeet) {
+  check({{"export fn f(x: f32[5, 2], y: f32[5, 3]) -> f32[10, 2] {\n"
+          "  concat([x, y], axis = 0) }",
+          "E0401", "axis 1 is 2 and 3"},
+         {"export fn f(x: f32[5, 2], y: f32[4, 3]) -> f32[10, 2] {\n"
+          "  concat([x, y], axis = 1) }",
+          "E0401", "axis 0 is 5 and 4"},
+         {"export fn f(x: f32[5, 2], y: f32[5, 3]) -> f32[2, 5, 2] {\n"
+          "  stack([x, y], axis = 0) }",
+          "E0401", "axis 1 is 2 and 3"},
+         {"export fn f(x: f32[5, 2], y: f32[5]) -> f32[10, 2] {\n"
+          "  concat([x, y], axis = 0) }",
+          "E0406", "`f32[5]` stands where 2 axes are asked for"},
+         {"export fn f(x: f32[5], y: f32) -> f32[2, 5] { stack([x, y]) }",
+          "E0406", "`f32` stands where 1 axis are asked for"}});
+}
+
+TEST(Mistakes, Optimizers) {
+  auto with = [](llvm::StringRef members) {
+    return ("dim B = 2\nparam w: f32 = 1\noptimizer o(lr: f32) {\n" + members +
+            "\n}\nstep t(x: f32[B]) -> f32 {\n  let l = sum(x) * w\n"
+            "  minimize l with o(lr = 1)\n  l\n}\n")
+        .str();
+  };
+  std::string extra = with("fn update(p, g) { p <- g }\nfn foo(x: f32) { x }"),
+              param = with("fn update(p, g) { p <- g }\nparam q: f32 = 1"),
+              typo = with("fn updte(p, g) { p <- g }"),
+              three = with("fn update(p, g, h) { p <- g }"),
+              none = with("fn begin() { }");
+  check({{extra.c_str(), "E0723",
+          "the function `foo` can't stand in an optimizer"},
+         {param.c_str(), "E0723", "a param can't stand in an optimizer"},
+         {typo.c_str(), "E0723", "did you mean: `update`"},
+         {three.c_str(), "E0619", "this one takes 3 values"},
+         {none.c_str(), "E0619", "has no `fn update(p, g)`"}});
+}
+
+TEST(Mistakes, InIndexDefinitions) {
+  check({{"export fn f(x: f32[3]) -> f32[3] { let y[i] = if true { assert x[i] "
+          "> 0, \"a\"\n x[i] } else { 0 }\n y }",
+          "E0602", "`assert all(x > 0)`"},
+         {"export fn f(x: f32[3, 4]) -> i32 { argmax[i, j](x[i, j]) }", "E0421",
+          "`argmax` runs along one index, not along 2"},
+         {"export fn f(x: f32[3, 4]) -> i32 { argmax(x) }", "E0421",
+          "`argmax` runs along one axis; `f32[3, 4]` needs `axis =`"},
+         {"fn g(a: f32) -> f32 { let y[i < 3] = a\n sum(y) }\n"
+          "export fn f(x: f32[4]) -> f32[4] { let y[i] = g(x[i])\n y }",
+          "E0512", "an index definition"},
+         {"fn g(a: f32) -> f32 { let y[i < 3] = a\n norm(flip(y, 0)) }\n"
+          "export fn f(x: f32[4]) -> f32[4] { let y[i] = g(x[i])\n y }",
+          "E0512", "an index definition"},
+         {"export fn f(x: f32[4]) -> f32[4] { let y[i] = if true {\n"
+          "  let t[j < 3] = x[i]\n  t[0] * 2 } else { 0 }\n y }",
+          "E0512", "an index definition"},
+         {"fn g(a: f32) -> f32 { sum(a) }\n"
+          "export fn f(x: f32[4]) -> f32[4] { let y[i] = g(x[i])\n y }",
+          "E0512", "`sum` works on whole tensors"},
+         {"fn g(a: f32) -> f32 { a * a } vjp (a, r, d) -> (da) { d * a * 2 }\n"
+          "export fn f(x: f32[4]) -> f32[4] { let y[i] = g(x[i])\n y }",
+          "E0514", "give its types a shape pack: `a: f32[...s]`"}});
+}
+
+TEST(Mistakes, Sizes) {
+  check({{"dim N = 2 ** -1", "E0410", "2 ** -1 is not a whole number"},
+         {"dim N = 7 / 2", "E0410", "7 / 2 is not a whole number"},
+         {"export fn f(x: f32[7]) -> (f32[3], f32[3]) { split(x, 2) }", "E0410",
+          "7 / 2 is not a whole number"}});
+}
+
+TEST(Mistakes, WhatIsMissingIsMissedOnce) {
+  check({{"use nm\nexport fn f(x: f32[4]) -> f32[4] { nm.relu(nm.gelu(x)) }",
+          "E0203", "did you mean: `nn`"},
+         {"use optim\ndim B = 2\nparam w: f32 = 1\n"
+          "step s(x: f32[B]) -> f32 {\n  let loss = sum(x)\n"
+          "  minimize loss over w with optim.sgd(lr = 0.1)\n  loss\n}",
+          "E0616", "the loss reaches no param"}});
+}
