@@ -271,6 +271,8 @@ void Lexer::lexBadCharacter(const char *start) {
     shown = ("`" + StringRef(start, length) + "`").str();
   auto d = diags.report(Diag::BadCharacter, {loc(start), loc(pos)});
   d << shown;
+  if (*start == '?')
+    d.note("a choice is written `if c then a else b`");
   if (uint8_t(*start) >= 0x80)
     d.note("names are ASCII letters, digits and `_`; other characters stand "
            "in comments only");

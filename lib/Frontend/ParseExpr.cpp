@@ -120,6 +120,8 @@ Expr *Parser::parseBinary(unsigned minPrecedence) {
     Token op = consume();
     if (op.kind == Tok::SlashSlash)
       lastFloorDiv = op.range;
+    if (at(Tok::Assign) && peek().range.begin == op.range.end)
+      return parseCompoundAssign(lhs, op);
     // `**` groups to the right and takes a signed exponent.
     unsigned next =
         info.op == BinaryOp::Pow ? unsigned(PrecUnary) : info.precedence + 1;
@@ -142,6 +144,27 @@ Expr *Parser::parseBinary(unsigned minPrecedence) {
     }
   }
   return lhs;
+}
+
+/// `x += y` of other languages: `op` and the `=` right behind it.
+Expr *Parser::parseCompoundAssign(Expr *target, const Token &op) {
+  SourceRange sign{op.range.begin, consume().range.end};
+  Expr *value = parseExpr();
+  auto d = error(Diag::Expected, sign);
+  d << "`=`" << "`" + op.text + "=`";
+  auto *name = dyn_cast<NameExpr>(target);
+  SourceRange rest{value->range.begin, previousEnd};
+  StringRef text = sources.getText(rest);
+  if (name && !isa<ErrorExpr>(value) && text.size() < 60) {
+    bool isOne =
+        isa<NameExpr, IntExpr, FloatExpr, CallExpr, IndexExpr, MemberExpr>(
+            value);
+    std::string sum = ("= " + name->name + " " + op.text + " ").str();
+    sum += isOne ? text.str() : ("(" + text + ")").str();
+    d.fix({sign.begin, previousEnd}, sum,
+          "write `" + name->name + " " + sum + "`");
+  }
+  return makeError(rangeFrom(target->range.begin));
 }
 
 Expr *Parser::parsePrefix() {

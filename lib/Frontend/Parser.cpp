@@ -3,6 +3,7 @@
 
 #include "ParserImpl.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace tdsl;
 using namespace tdsl::ast;
@@ -407,12 +408,15 @@ TypeExpr *Parser::parseType() {
              (at(Tok::KwParam) || at(Tok::KwModule))) {
     Token token = consume();
     type->like = {token.text, token.range};
-  } else if (at(Tok::LBracket) && !endsHere()) {
+  } else if (!endsHere() &&
+             (at(Tok::LBracket) ||
+              (at(Tok::LParen) && isTypeWord(type->elem.name)))) {
+    Tok closer = at(Tok::LParen) ? Tok::RParen : Tok::RBracket;
     SourceRange open = consume().range;
     ++bracketDepth;
     type->hasShape = true;
     SmallVector<ShapeItem, 4> shape;
-    while (!at(Tok::RBracket) && !at(Tok::Eof)) {
+    while (!at(closer) && !at(Tok::Eof)) {
       ShapeItem item;
       SourceLoc itemBegin = peek().range.begin;
       if (accept(Tok::Ellipsis)) {
@@ -428,12 +432,20 @@ TypeExpr *Parser::parseType() {
       shape.push_back(item);
       if (!accept(Tok::Comma))
         break;
-      if (danglingComma(Tok::RBracket, "a size"))
+      if (danglingComma(closer, "a size"))
         break;
     }
-    if (shape.empty() && at(Tok::RBracket))
+    if (shape.empty() && at(closer))
       errorExpected("a size");
-    expectClose(Tok::RBracket, open);
+    SourceRange close = peek().range;
+    if (expectClose(closer, open) && closer == Tok::RParen && !silent) {
+      StringRef inner = sources.getText({open.end, close.begin});
+      error(Diag::Expected, {open.begin, close.end})
+              .fix({open.begin, close.end}, "[" + inner + "]",
+                   "a shape stands in brackets")
+          << "`[`" << "`(`";
+      silent = false;
+    }
     --bracketDepth;
     type->shape = context.copy(ArrayRef<ShapeItem>(shape));
   }
@@ -707,6 +719,39 @@ Decl *Parser::parseOptimizer() {
   return decl;
 }
 
+bool tdsl::isTypeWord(StringRef name) {
+  return llvm::StringSwitch<bool>(name)
+      .Cases({"bool", "i8", "u8", "i32", "i64", "f16", "bf16"}, true)
+      .Cases({"f32", "f64", "float", "int", "num"}, true)
+      .Default(false);
+}
+
+/// `x f32` and `f32 x` as other languages write them.
+void Parser::parseTypeWithoutColon(ParamDecl &param) {
+  bool isType = isTypeWord(param.name.name);
+  if (at(Tok::Ident) && isTypeWord(peek().text) && !isType) {
+    error(Diag::Expected, peek().range)
+            .fix({param.name.range.end, param.name.range.end}, ":",
+                 "a type follows a colon: `" + param.name.name + ": " +
+                     peek().text + "`")
+        << "`:`" << describeCurrent();
+    silent = false;
+    param.type = parseType();
+  } else if (at(Tok::Ident) && isType) {
+    Ident type = param.name;
+    Token name = consume();
+    SourceRange both{type.range.begin, name.range.end};
+    error(Diag::Expected, type.range)
+            .fix(both, name.text + ": " + type.name, "the name comes first")
+        << "the name of a parameter" << "`" + type.name + "`";
+    silent = false;
+    param.name = {name.text, name.range};
+    param.type = context.make<TypeExpr>();
+    param.type->elem = type;
+    param.type->range = type.range;
+  }
+}
+
 ArrayRef<ParamDecl> Parser::parseParams() {
   SmallVector<ParamDecl, 8> params;
   SourceRange open = peek().range;
@@ -720,6 +765,8 @@ ArrayRef<ParamDecl> Parser::parseParams() {
     param.name = expectName("the name of a parameter");
     if (accept(Tok::Colon))
       param.type = parseType();
+    else if (param.name.isValid())
+      parseTypeWithoutColon(param);
     if (accept(Tok::Assign))
       param.defaultValue = parseExpr();
     params.push_back(param);

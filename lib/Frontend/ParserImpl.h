@@ -77,6 +77,7 @@ private:
   // Expressions (ParseExpr.cpp).
   ast::Expr *parseExpr() { return parseBinary(0); }
   ast::Expr *parseBinary(unsigned minPrecedence);
+  ast::Expr *parseCompoundAssign(ast::Expr *target, const Token &op);
   ast::Expr *parsePrefix();
   ast::Expr *parsePostfix();
   ast::Expr *parsePrimary();
@@ -121,6 +122,7 @@ private:
   ast::Decl *parseFn(ast::FnKind kind);
   ast::Vjp *parseVjp();
   llvm::ArrayRef<ast::ParamDecl> parseParams();
+  void parseTypeWithoutColon(ast::ParamDecl &param);
   llvm::ArrayRef<ast::Decl *> parseMembers(llvm::StringRef where,
                                            bool mayChoose);
   ast::Decl *parseIfDecl(llvm::StringRef where);

@@ -17,6 +17,10 @@ constexpr unsigned kNestingLimit = 256;
 ast::File parseFile(const SourceManager &sources, SourceManager::FileId file,
                     ASTContext &context, DiagnosticEngine &diags);
 
+/// Whether `name` is an element type or a class of these, which no
+/// declaration can take as its name.
+bool isTypeWord(llvm::StringRef name);
+
 } // namespace tdsl
 
 #endif // TDSL_FRONTEND_PARSER_H

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Checker.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace tdsl;
 using namespace tdsl::sema;
@@ -20,6 +21,14 @@ using llvm::Twine;
 //===----------------------------------------------------------------------===//
 // Matching arguments to parameters
 //===----------------------------------------------------------------------===//
+
+/// The names that other libraries have for parameters of functions here.
+static StringRef findForeignParam(StringRef name) {
+  return llvm::StringSwitch<StringRef>(name)
+      .Cases({"keepdims", "keepdim", "keep_dims"}, "keep")
+      .Cases({"dim", "dims", "axes"}, "axis")
+      .Default("");
+}
 
 bool Checker::matchNames(ArrayRef<StringRef> params,
                          llvm::function_ref<bool(size_t)> isOptional,
@@ -42,7 +51,9 @@ bool Checker::matchNames(ArrayRef<StringRef> params,
         auto d = report(Diag::UnknownArgument, arg.name.range);
         d << what << arg.name.name;
         d.label(declared, "declared here");
-        StringRef nearest = findNearest(arg.name.name, params);
+        StringRef nearest = findForeignParam(arg.name.name);
+        if (!llvm::is_contained(params, nearest))
+          nearest = findNearest(arg.name.name, params);
         if (!nearest.empty())
           d.fix(arg.name.range, nearest, "did you mean");
         good = false;

@@ -315,6 +315,7 @@ private:
   Val callRandom(Builtin builtin, const ast::CallExpr *e);
   Val callIota(const ast::CallExpr *e);
   Val callConcat(const ast::CallExpr *e, bool stack);
+  bool reportLooseParts(const ast::CallExpr *e, llvm::StringRef name);
   Val callSplit(const ast::CallExpr *e);
   Val callFlip(const ast::CallExpr *e);
   Val callPad(const ast::CallExpr *e);

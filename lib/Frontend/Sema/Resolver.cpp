@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Checker.h"
+#include "tdsl/Frontend/Parser.h"
 #include "tdsl/Std/StandardModules.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -50,6 +51,7 @@ private:
   bool checkReserved(const ast::Ident &name);
   void checkResultNames(const ast::FnDecl *fn);
   void unknown(StringRef name, SourceRange range);
+  void proposeUse(DiagBuilder &d, StringRef module);
   void declare(const ast::Ident &name) {
     if (name.isValid() && checkReserved(name))
       names.push_back({name.name, name.range});
@@ -64,15 +66,48 @@ private:
   llvm::StringSet<> missingModules, unknownHere;
   llvm::StringSet<> &unknownNames;
   bool usesReserved = false;
+  /// Inside the value of an index definition; inside the brackets of a read.
+  bool inDefinition = false, inIndices = false;
 };
 } // namespace
 
-/// Types and classes of types, which keep their meaning everywhere.
-static bool isTypeWord(StringRef name) {
-  return llvm::StringSwitch<bool>(name)
-      .Cases({"bool", "i8", "u8", "i32", "i64", "f16", "bf16"}, true)
-      .Cases({"f32", "f64", "float", "int", "num"}, true)
-      .Default(false);
+/// What a standard module declares under `name`, in whatever case, as
+/// "nn.relu"; empty when there is nothing.
+static std::string findInStandardModules(StringRef name, StringRef &module) {
+  std::string found;
+  for (const StandardModule &standard : getStandardModules()) {
+    StringRef rest = standard.text;
+    while (!rest.empty()) {
+      auto [line, next] = rest.split('\n');
+      rest = next;
+      if (!line.consume_front("fn ") && !line.consume_front("module ") &&
+          !line.consume_front("optimizer "))
+        continue;
+      StringRef declared =
+          line.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
+      if (!declared.equals_insensitive(name))
+        continue;
+      if (!found.empty() && declared != name)
+        continue;
+      module = standard.name;
+      found = (standard.name + "." + declared).str();
+      if (declared == name)
+        return found;
+    }
+  }
+  return found;
+}
+
+/// Names that other libraries have for what a standard module holds.
+static StringRef findForeignMember(StringRef module, StringRef name) {
+  return llvm::StringSwitch<StringRef>((module + "." + name).str())
+      .Case("optim.nesterov", "momentum(nesterov = true)")
+      .Case("optim.NAG", "momentum(nesterov = true)")
+      .Case("nn.Dense", "Linear")
+      .Case("nn.dense", "Linear")
+      .Case("nn.mse_loss", "mse")
+      .Case("nn.swish", "silu")
+      .Default("");
 }
 
 static bool isBuiltinName(StringRef name) {
@@ -146,23 +181,43 @@ void NameWalk::unknown(StringRef name, SourceRange range) {
   llvm::sort(all);
   auto d = diags.report(Diag::UnknownName, range);
   d << name;
-  for (const StandardModule &module : getStandardModules())
-    if (module.name == name) {
-      // After the names that the file uses already, or at its beginning.
-      SourceLoc place = scope.begin;
-      bool hasUse = false;
-      for (const ast::Decl *decl : scope.file.decls)
-        if (isa<ast::UseDecl>(decl)) {
-          place = decl->name.range.end;
-          hasUse = true;
-        }
-      d.fix({place, place}, hasUse ? ", " + name : "use " + name + "\n",
-            "the standard module needs `use " + name + "`");
+  if (isModule) {
+    proposeUse(d, name);
+    return;
+  }
+  StringRef nearest = findNearest(name, all), module;
+  if (inDefinition && inIndices) {
+    d.note("an index that is summed over is bound by the sum: `sum[" + name +
+           "](…)`");
+    // The size `K` is hardly what the index `k` should be.
+    if (nearest.equals_insensitive(name))
       return;
-    }
-  StringRef nearest = findNearest(name, all);
+  }
+  std::string standard = findInStandardModules(name, module);
+  if (!standard.empty() && !nearest.equals_insensitive(name)) {
+    bool isUsed = module == "init" || scope.modules.count(module);
+    d.fix(range, standard,
+          isUsed ? "did you mean"
+                 : "`" + standard + "` is in a standard module");
+    if (!isUsed && missingModules.insert(module).second)
+      proposeUse(d, module);
+    return;
+  }
   if (!nearest.empty())
     d.fix(range, nearest, "did you mean");
+}
+
+/// `use` after the names that the file uses already, or at its beginning.
+void NameWalk::proposeUse(DiagBuilder &d, StringRef module) {
+  SourceLoc place = scope.begin;
+  bool hasUse = false;
+  for (const ast::Decl *decl : scope.file.decls)
+    if (isa<ast::UseDecl>(decl)) {
+      place = decl->name.range.end;
+      hasUse = true;
+    }
+  d.fix({place, place}, hasUse ? ", " + module : "use " + module + "\n",
+        "the standard module needs `use " + module + "`");
 }
 
 void NameWalk::declareOnce(const ast::Ident &name, size_t from) {
@@ -382,8 +437,10 @@ void NameWalk::visitBinders(ArrayRef<ast::Binder> binders) {
   for (const ast::Binder &binder : binders)
     if (binder.bound)
       visit(binder.bound);
+  // `i8` may well be the ninth index: no type stands where an index does.
   for (const ast::Binder &binder : binders)
-    declare(binder.name);
+    if (binder.name.isValid())
+      names.push_back({binder.name.name, binder.name.range});
 }
 
 void NameWalk::visit(const ast::Expr *e) {
@@ -442,8 +499,12 @@ void NameWalk::visit(const ast::Expr *e) {
           auto d = diags.report(Diag::NoMember, member->member.range);
           d << member->member.name << "the module `" + base->name + "`";
           StringRef nearest = findNearest(member->member.name, all);
-          if (!nearest.empty())
-            d.fix(member->member.range, nearest, "did you mean");
+          StringRef ours = findForeignMember(base->name, member->member.name);
+          if (ours.contains('('))
+            d.note("it is `" + base->name + "." + ours + "` here");
+          else if (!ours.empty() || !nearest.empty())
+            d.fix(member->member.range, ours.empty() ? nearest : ours,
+                  "did you mean");
           return;
         }
       }
@@ -452,9 +513,12 @@ void NameWalk::visit(const ast::Expr *e) {
     }
     case ast::ExprKind::Index: {
       auto *index = cast<ast::IndexExpr>(e);
+      bool outer = inIndices;
+      inIndices = true;
       for (const ast::IndexItem &item : index->items)
         for (const ast::Expr *part : {item.value, item.low, item.high})
           visit(part);
+      inIndices = outer;
       e = index->base;
       continue;
     }
@@ -504,7 +568,10 @@ void NameWalk::visit(const ast::Stmt *stmt) {
     auto *def = cast<ast::IndexDefStmt>(stmt);
     size_t at = mark();
     visitBinders(def->binders);
+    bool outer = inDefinition;
+    inDefinition = true;
     visit(def->value);
+    inDefinition = outer;
     release(at);
     declare(def->name);
     return;

@@ -123,11 +123,41 @@ Val Checker::callFlip(const ast::CallExpr *e) {
   return Val::makeTensor(out);
 }
 
+/// `concat(a, b)`: parts that stand in no list.
+bool Checker::reportLooseParts(const ast::CallExpr *e, StringRef name) {
+  llvm::SmallVector<const ast::Expr *, 4> parts;
+  for (const ast::Arg &arg : e->args)
+    if (!arg.isPack && !arg.name.isValid())
+      parts.push_back(arg.value);
+  if (body || parts.size() < 2 ||
+      llvm::isa<ast::ListExpr, ast::TupleExpr>(parts[0]) ||
+      isFlexible(parts[1]))
+    return false;
+  Val second = elab(parts[1]);
+  if (second.kind != Val::Tensor && second.kind != Val::Variable)
+    return false;
+  // The axis stands last, as in `concat(a, b, 0)`.
+  if (parts.size() > 2 && isFlexible(parts.back()))
+    parts.pop_back();
+  Range range{parts.front()->range.begin, parts.back()->range.end};
+  Value first = elabValue(parts[0]);
+  if (!first)
+    return true;
+  report(Diag::ArgumentElem, range)
+          .fix(range, "[" + sources.getText(range) + "]",
+               "the parts stand in a list, as in `" + name +
+                   "([a, b], axis = 0)`")
+      << toString(first.type()) << "a list of parts";
+  return true;
+}
+
 /// `concat([a, b], axis)` and `stack([a, b], axis)`: a chain of selects over
 /// guarded reads, one for each part.
 Val Checker::callConcat(const ast::CallExpr *e, bool stack) {
   StringRef name = stack ? "stack" : "concat";
   llvm::SmallVector<const ast::Expr *, 2> args;
+  if (reportLooseParts(e, name))
+    return Val();
   if (!takeArgs(e, name, {"parts", "axis"}, 1, args))
     return Val();
   if (rejectInBody(e, name))

@@ -186,6 +186,13 @@ bool Checker::evalShape(const ast::Expr *e, llvm::SmallVectorImpl<Axis> &axes,
     std::optional<int64_t> size = evalSize(item.value);
     if (!size)
       return false;
+    if (*size < 0) {
+      auto d = report(Diag::NegativeSize, item.value->range);
+      d << Twine(*size);
+      if (inferFrom >= 0 && *size == -1)
+        d.fix(item.value->range, "_", "what is left of the elements is");
+      return false;
+    }
     auto *literal = dyn_cast<ast::IntExpr>(item.value);
     axes.push_back({*size, literal && literal->value == 1});
   }

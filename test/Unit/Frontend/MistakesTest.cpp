@@ -20,9 +20,8 @@ struct Mistake {
 static void check(llvm::ArrayRef<Mistake> mistakes) {
   for (const Mistake &mistake : mistakes) {
     Checked checked(mistake.program);
-    EXPECT_EQ(checked.codes(), mistake.code)
-        << mistake.program << "\n"
-        << checked.text();
+    EXPECT_EQ(checked.codes(), mistake.code) << mistake.program << "\n"
+                                             << checked.text();
     EXPECT_NE(checked.text().find(mistake.words), std::string::npos)
         << mistake.program << "\nlacks: " << mistake.words << "\n"
         << checked.text();
@@ -42,27 +41,30 @@ TEST(Mistakes, ResultsHaveNamesOfTheirOwn) {
 
 TEST(Mistakes, TypesKeepTheirNames) {
   const char *words = "is a name of the language";
-  check({{"export fn f32(x: f32[4]) -> f32[4] { x }", "E0209", words},
-         {"module i32 { param w: f32 = 0 }\n"
-          "export fn f(x: i32) -> i32 { x }",
-          "E0209", words},
-         {"dim float = 3\nexport fn f(x: f32) -> f32 { g(x) }\n"
-          "fn g(x: float) -> float { x }",
-          "E0209", words},
-         {"const bool = 3\nexport fn f(x: bool) -> bool { x }", "E0209", words},
-         {"param f64: f32 = 0", "E0209", words},
-         {"optimizer u8(lr: f32) { fn update(p, g) { p <- g } }", "E0209",
-          words},
-         {"fn g(f32: f32) -> f32 { f32 + 1 }", "E0209", "types keep"},
-         {"export fn f(x: f32) -> f32 { let i64 = x\n i64 }", "E0209", words},
-         {"export fn f(x: f32) -> f32 { let (num, b) = (x, x)\n b }", "E0209",
-          words},
-         {"export fn f(x: f32[3]) -> f32[3] { let y[int] = x[int]\n y }",
-          "E0209", words},
-         {"export fn f(x: f32) -> f32 { let h = x\n for f32 in 0..3 { h = h + "
-          "1 }\n h }",
-          "E0209", words},
-         {"module M(int: dim) { param w: f32 = 0 }", "E0209", words}});
+  check(
+      {{"export fn f32(x: f32[4]) -> f32[4] { x }", "E0209", words},
+       {"module i32 { param w: f32 = 0 }\n"
+        "export fn f(x: i32) -> i32 { x }",
+        "E0209", words},
+       {"dim float = 3\nexport fn f(x: f32) -> f32 { g(x) }\n"
+        "fn g(x: float) -> float { x }",
+        "E0209", words},
+       {"const bool = 3\nexport fn f(x: bool) -> bool { x }", "E0209", words},
+       {"param f64: f32 = 0", "E0209", words},
+       {"optimizer u8(lr: f32) { fn update(p, g) { p <- g } }", "E0209", words},
+       {"fn g(f32: f32) -> f32 { f32 + 1 }", "E0209", "types keep"},
+       {"export fn f(x: f32) -> f32 { let i64 = x\n i64 }", "E0209", words},
+       {"export fn f(x: f32) -> f32 { let (num, b) = (x, x)\n b }", "E0209",
+        words},
+       {"export fn f(x: f32) -> f32 { let h = x\n for f32 in 0..3 { h = h + "
+        "1 }\n h }",
+        "E0209", words},
+       {"module M(int: dim) { param w: f32 = 0 }", "E0209", words}});
+  // An index may be called like one: no type stands where an index does.
+  EXPECT_EQ(Checked("export fn f(x: f32[3]) -> f32[3] { let y[i8] = x[i8]\n"
+                    "  y }")
+                .codes(),
+            "");
 }
 
 TEST(Mistakes, PartsThatDontMeet) {
@@ -141,4 +143,48 @@ TEST(Mistakes, WhatIsMissingIsMissedOnce) {
           "step s(x: f32[B]) -> f32 {\n  let loss = sum(x)\n"
           "  minimize loss over w with optim.sgd(lr = 0.1)\n  loss\n}",
           "E0616", "the loss reaches no param"}});
+}
+
+/// Names of standard modules, also in another case; a name of the program is
+/// the likelier one where it differs in case only.
+TEST(Mistakes, NamesOfStandardModules) {
+  check({{"export fn f(x: f32[4]) -> f32[4] { Relu(x) }", "E0201",
+          "help: `nn.relu` is in a standard module\n"
+          "  = help: the standard module needs `use nn`"},
+         {"layer l = Linear(3, 2)\n"
+          "export fn f(x: f32[4, 3]) -> f32[4, 2] { l(x) }",
+          "E0201", "`nn.Linear`"},
+         {"param w: f32[3, 2] = xavier_normal()", "E0201",
+          "did you mean: `init.xavier_normal`"},
+         {"fn Softmax(x: f32[4]) -> f32[4] { x }\n"
+          "export fn f(x: f32[4]) -> f32[4] { softMax(x) }",
+          "E0201", "did you mean: `Softmax`"},
+         {"use nn\nlayer l = nn.Dense(3, 2)", "E0204",
+          "did you mean: `Linear`"}});
+  // One `use` is enough.
+  Checked both("export fn f(x: f32[4]) -> f32[4] { softmax(relu(x)) }");
+  EXPECT_EQ(both.codes(), "E0201 E0201");
+  size_t first = both.text().find("needs `use nn`");
+  EXPECT_NE(first, std::string::npos);
+  EXPECT_EQ(both.text().find("needs `use nn`", first + 1), std::string::npos);
+}
+
+TEST(Mistakes, SignsOfOtherLanguages) {
+  check({{"export fn f(x: f32) -> f32 { let h = x\n h[0] -= x\n h }", "E0105",
+          "expected `=`, found `-=`"},
+         {"export fn f(x: f32) -> f32 { let h = x\n h += if true { x } else "
+          "{ 0 }\n h }",
+          "E0105", "write `h = h + (if true { x } else { 0 })`"},
+         {"export fn f(x: f32) -> f32 { let h = x\n h /= \n}", "E0105",
+          "expected an expression, found a line end"},
+         {"export fn f(x f32(3, 4)) -> f32[3, 4] { x }", "E0105 E0105",
+          "`[3, 4]`"},
+         {"export fn f(x: f32()) -> f32[3, 4] { x }", "E0105", "a size"},
+         {"export fn f(x: f32(3, 4) -> f32[3, 4] { x }", "E0105 E0106",
+          "expected `)`, found `->`"},
+         {"fn g(x y: f32) -> f32 { x }", "E0106", "expected `)`, found `y`"},
+         {"export fn f(x: f32[4]) -> f32[4] { stack(x, x, 0) }", "E0705",
+          "`[x, x]`"},
+         {"export fn f(x: f32[4]) -> f32[4] { reshape(x, [-2, 2]) }", "E0412",
+          "a size can't be negative: -2"}});
 }
