@@ -218,8 +218,7 @@ Value Checker::buildGeneric(ArrayRef<IndexVar *> free, const ast::Expr *value,
                   .note("over several, number the places: `let flat = "
                         "reshape(x, [_])`, then `" +
                         reduce->op.name + "(flat, axis = 0)`")
-              << reduce->op.name
-              << "index, not along " + Twine(reduced.size());
+              << reduce->op.name << "index, not along " + Twine(reduced.size());
         good = false;
       }
     } else if (good && work != elem) {
