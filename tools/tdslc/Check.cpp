@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compile.h"
+#include "PassErrors.h"
 #include "ReadProgram.h"
 #include "Stages.h"
 
@@ -65,6 +66,7 @@ ExitCode tdslc::check(const Options &given) {
   Program program{{}, {}, context, {}};
   if (ExitCode code = runFrontend(options, program))
     return code;
+  PassErrors errors(program, options);
   if (options.checkGrad) {
     tdsl::autodiff::GradientCheckOptions checkOptions;
     checkOptions.verbose = options.verbose;

@@ -8,6 +8,7 @@
 
 #include "EmitHeader.h"
 #include "FitMemory.h"
+#include "PassErrors.h"
 #include "ReadProgram.h"
 #include "Reporting.h"
 #include "Stages.h"
@@ -103,9 +104,11 @@ ExitCode tdslc::runFrontend(const Options &options, Program &program) {
       sources.addText(program.text, options.input);
   tdsl::DiagnosticEngine diagnostics(sources);
   auto report = [&] {
-    if (options.jsonDiagnostics)
+    program.hasMessages = !diagnostics.getDiagnostics().empty();
+    // Without messages what comes later writes the array (PassErrors).
+    if (options.jsonDiagnostics && program.hasMessages)
       diagnostics.renderJSON(llvm::errs());
-    else
+    else if (!options.jsonDiagnostics)
       diagnostics.render(llvm::errs(),
                          llvm::WithColor(llvm::errs()).colorsEnabled());
   };
@@ -296,6 +299,7 @@ ExitCode tdslc::compile(const Options &options) {
   Reporting reporting(options, program);
   if (ExitCode code = runFrontend(options, program))
     return code;
+  PassErrors errors(program, options);
   if (options.emit == "tds")
     return writeOutput(options.output, print(*program.module));
   if (options.saveTemps && options.input != "-") {

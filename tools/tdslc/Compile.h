@@ -31,6 +31,7 @@ struct Program {
   /// The time of each pass, where it is asked for.
   std::optional<std::vector<tdsl::report::Duration>> passTimes = {};
   std::string mainText = {}; ///< the first file alone
+  bool hasMessages = false;  ///< of the front end, printed already
   std::string dataDim = {};  ///< the `dim` of the batch; empty: none
   /// What fitMemory chose; negative: there is no budget.
   int64_t recompute = -1, recomputeJoin = 1;
