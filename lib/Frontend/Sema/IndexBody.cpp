@@ -88,7 +88,7 @@ Val Checker::defineByIndex(ArrayRef<ast::Binder> binders,
   }
   if (body) {
     // A function that runs on the scalars of a body.
-    report(Diag::TensorOpInBody, range) << "an index definition";
+    report(Diag::TensorOpInBody, range) << "another index definition";
     return Val();
   }
   Definition def;

@@ -507,7 +507,7 @@ void Checker::collectBlock(Definition &def, const ast::Block *block) {
       }
     } else if (!isa<ast::ErrorStmt>(stmt)) {
       report(Diag::TensorOpInBody, stmt->range)
-          << (isa<ast::IndexDefStmt>(stmt) ? "an index definition"
+          << (isa<ast::IndexDefStmt>(stmt) ? "another index definition"
                                            : "this statement");
       // What it would declare isn't there for the rest.
       def.failed = true;

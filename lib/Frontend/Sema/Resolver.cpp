@@ -455,11 +455,18 @@ void NameWalk::visit(const ast::Expr *e) {
     case ast::ExprKind::Unary:
       e = cast<ast::UnaryExpr>(e)->operand;
       continue;
-    case ast::ExprKind::Binary:
-      // The order of messages is that of the source in the end.
-      visit(cast<ast::BinaryExpr>(e)->rhs);
-      e = cast<ast::BinaryExpr>(e)->lhs;
-      continue;
+    case ast::ExprKind::Binary: {
+      // In the order of the source: a name is missed where it stands first.
+      llvm::SmallVector<const ast::Expr *, 8> parts;
+      while (auto *binary = dyn_cast<ast::BinaryExpr>(e)) {
+        parts.push_back(binary->rhs);
+        e = binary->lhs;
+      }
+      visit(e);
+      for (const ast::Expr *part : llvm::reverse(parts))
+        visit(part);
+      return;
+    }
     case ast::ExprKind::Select: {
       auto *select = cast<ast::SelectExpr>(e);
       visit(select->cond);

@@ -114,13 +114,13 @@ TEST(Mistakes, InIndexDefinitions) {
           "`argmax` runs along one axis; `f32[3, 4]` needs `axis =`"},
          {"fn g(a: f32) -> f32 { let y[i < 3] = a\n sum(y) }\n"
           "export fn f(x: f32[4]) -> f32[4] { let y[i] = g(x[i])\n y }",
-          "E0512", "an index definition"},
+          "E0512", "another index definition works on whole tensors"},
          {"fn g(a: f32) -> f32 { let y[i < 3] = a\n norm(flip(y, 0)) }\n"
           "export fn f(x: f32[4]) -> f32[4] { let y[i] = g(x[i])\n y }",
-          "E0512", "an index definition"},
+          "E0512", "another index definition works on whole tensors"},
          {"export fn f(x: f32[4]) -> f32[4] { let y[i] = if true {\n"
           "  let t[j < 3] = x[i]\n  t[0] * 2 } else { 0 }\n y }",
-          "E0512", "an index definition"},
+          "E0512", "another index definition works on whole tensors"},
          {"fn g(a: f32) -> f32 { sum(a) }\n"
           "export fn f(x: f32[4]) -> f32[4] { let y[i] = g(x[i])\n y }",
           "E0512", "`sum` works on whole tensors"},
