@@ -52,7 +52,7 @@ constexpr unsigned maxSiblingTries = 24;
 /// columns, inside a kernel.
 constexpr int64_t cheapPerPoint = 2;
 /// Returned tensors of one number up to which they lie in the artefact.
-constexpr int64_t maxConstantBytes = 4096;
+constexpr int64_t maxConstantBytes = 16 * 1024;
 
 int64_t getBytes(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
