@@ -274,6 +274,7 @@ bool Checker::bindShape(const ast::TypeExpr *type, const Type &actual,
     if (item.kind == ast::ShapeItem::Size && isInferredSize(item.size, name)) {
       Val dim = Val::makeDim(actual.axes[axis].size);
       dim.origin = where;
+      dim.type = actual;
       frame->bind(name, dim);
     }
     ++axis;
@@ -307,8 +308,16 @@ bool Checker::checkShape(const ast::TypeExpr *type, const Type &actual,
       d.label(item.range, "this is " + Twine(*size));
       if (auto *name = dyn_cast<ast::NameExpr>(item.size))
         if (Val *bound = frame->find(name->name))
-          if (bound->kind == Val::Dim && !(bound->origin == where))
-            d.label(bound->origin, "`" + name->name + "` was taken from here");
+          if (bound->kind == Val::Dim && !(bound->origin == where)) {
+            std::string from = "`" + name->name.str() + "` was taken from here";
+            if (!bound->type.isScalar())
+              from += ", which is " + toString(bound->type);
+            d.label(bound->origin, from);
+          }
+      // The frame is already that of the callee.
+      if (!active.empty() && active.back().range.isValid() && frame &&
+          frame->fn != active.back().fn)
+        d.label(active.back().range, "in this call");
       return false;
     }
     ++axis;
