@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Checker.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace tdsl;
 using namespace tdsl::sema;
@@ -478,6 +479,43 @@ Val Checker::makePower(const ast::BinaryExpr *e, Value lhs, Value rhs) {
 // Broadcasting
 //===----------------------------------------------------------------------===//
 
+/// The index definition that two operands which would both stretch stand for:
+/// `let out[i, j] = x[i, 0] + y[0, j]`. Longer texts than names are called a
+/// and b.
+static std::string writeIndexForm(const Type &lhs, const Type &rhs,
+                                  StringRef lhsText, StringRef rhsText,
+                                  StringRef what) {
+  size_t rank = std::max(lhs.rank(), rhs.rank());
+  auto letter = [](size_t axis) {
+    return axis < 18 ? std::string(1, char('i' + axis))
+                     : "i" + std::to_string(axis);
+  };
+  auto sizeOf = [&](const Type &type, size_t axis) -> int64_t {
+    size_t missing = rank - type.rank();
+    return axis < missing ? 1 : type.axes[axis - missing].size;
+  };
+  auto write = [&](const Type &type, StringRef text, StringRef otherwise) {
+    bool isName =
+        llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+    std::string out = (isName ? text : otherwise).str() + "[";
+    for (size_t axis = rank - type.rank(); axis < rank; ++axis) {
+      bool stretches = sizeOf(type, axis) == 1 &&
+                       (sizeOf(lhs, axis) != 1 || sizeOf(rhs, axis) != 1);
+      out += (axis == rank - type.rank() ? "" : ", ") +
+             (stretches ? std::string("0") : letter(axis));
+    }
+    return out + "]";
+  };
+  std::string result = "`let out[";
+  for (size_t axis = 0; axis < rank; ++axis)
+    result += (axis ? ", " : "") + letter(axis);
+  std::string a = write(lhs, lhsText, "a"), b = write(rhs, rhsText, "b");
+  result += "] = ";
+  if (llvm::isAlpha(what.front()))
+    return result + what.str() + "(" + a + ", " + b + ")`";
+  return result + a + " " + what.str() + " " + b + "`";
+}
+
 /// The common shape of operands: scalars meet anything; trailing axes align;
 /// only one operand of two stretches.
 bool Checker::broadcastShapes(ArrayRef<Value> operands, ArrayRef<Range> ranges,
@@ -549,8 +587,10 @@ bool Checker::broadcastShapes(ArrayRef<Value> operands, ArrayRef<Range> ranges,
       d << toString(operands[from].type()) << toString(operands[i].type())
         << what;
       label(d);
-      d.note("say which axis meets which: `let y[i, j] = a[i] " + what +
-             " b[j]`");
+      d.note("say which axis meets which: " +
+             writeIndexForm(operands[from].type(), operands[i].type(),
+                            sources.getText(ranges[from]),
+                            sources.getText(ranges[i]), what));
       return false;
     }
     if (outStretches)

@@ -452,3 +452,20 @@ TEST(Checker, CountersWithoutAStep) {
   EXPECT_EQ(Checked("export fn f() -> i64 { tds.step + tds.seed }").codes(),
             "");
 }
+
+/// Operands that would both stretch are shown as the index definition that says
+/// what was meant.
+TEST(Checker, BothStretchShowsTheIndexForm) {
+  auto noteOf = [](const std::string &expr) {
+    return Checked("export fn f(x: f32[4, 1], y: f32[3]) -> f32[4, 3] { " +
+                   expr + " }")
+        .text();
+  };
+  EXPECT_NE(noteOf("x + y").find("`let out[i, j] = x[i, 0] + y[j]`"),
+            std::string::npos)
+      << noteOf("x + y");
+  EXPECT_NE(
+      noteOf("max(x * 2, y)").find("`let out[i, j] = max(a[i, 0], y[j])`"),
+      std::string::npos)
+      << noteOf("max(x * 2, y)");
+}
