@@ -123,6 +123,15 @@ struct CallTarget {
   InstanceRef instance;
 };
 
+/// An argument of a call, for messages.
+struct ArgumentSite {
+  const ast::ParamDecl *param;
+  /// The argument, or the call where the parameter's default stands for it.
+  SourceRange range;
+  const CallTarget *target;
+  const Frame *caller;
+};
+
 class Checker {
 public:
   Checker(SourceManager &sources, DiagnosticEngine &diags, ASTContext &context,
@@ -192,8 +201,7 @@ private:
   bool isInferredSize(const ast::Expr *e, llvm::StringRef &name);
   bool bindShape(const ast::TypeExpr *type, const Type &actual, Range where,
                  const ast::ParamDecl *param);
-  bool checkShape(const ast::TypeExpr *type, const Type &actual, Range where,
-                  const llvm::Twine &what);
+  bool checkShape(const ArgumentSite &site, const Type &actual);
   bool isCompileTimeParam(const ast::ParamDecl &param);
 
   // Expressions (Expr.cpp, Operators.cpp).
@@ -255,6 +263,38 @@ private:
   bool broadcastShapes(llvm::ArrayRef<Value> operands,
                        llvm::ArrayRef<Range> ranges, Range range,
                        llvm::StringRef what, llvm::SmallVectorImpl<Axis> &out);
+
+  // Ways out of shapes that don't meet (ShapeFixes.cpp).
+  llvm::StringRef getShortText(Range range) const;
+  bool fixByOrder(DiagBuilder &d, Range range, llvm::ArrayRef<int64_t> from,
+                  llvm::ArrayRef<int64_t> to);
+  bool fixByMoving(DiagBuilder &d, Range range, llvm::ArrayRef<int64_t> from,
+                   llvm::ArrayRef<int64_t> to, llvm::ArrayRef<bool> open,
+                   unsigned axis);
+  bool fixByReshape(DiagBuilder &d, Range range, llvm::ArrayRef<int64_t> from,
+                    llvm::ArrayRef<int64_t> to, const llvm::Twine &why);
+  bool fixByKeeping(DiagBuilder &d, Range range);
+  const ast::ShapeItem *findDeclaredAxis(Range range, unsigned axis);
+  /// For operands whose axes, counted from the last one, have these sizes.
+  void proposeMeeting(DiagBuilder &d, Value lhs, Range l, Value rhs, Range r,
+                      int64_t lhsSize, int64_t rhsSize, unsigned fromLast);
+  /// For `lhs @ rhs`, whose right side takes rows of `outer` elements.
+  void proposeProduct(DiagBuilder &d, const Type &lhs, Range l, const Type &rhs,
+                      Range r, int64_t outer);
+  /// For parts of `concat`, or of `stack` where `joined` is negative.
+  void proposePart(DiagBuilder &d, const ast::CallExpr *e, const Type &first,
+                   const Type &part, Range range, int64_t joined);
+  static const ast::LayerDecl *findLayer(const InstanceRef &instance,
+                                         const Frame &caller);
+  void reportArgumentSize(const ArgumentSite &site, const Type &actual,
+                          const ast::ShapeItem &item, unsigned axis,
+                          llvm::ArrayRef<int64_t> asked,
+                          llvm::ArrayRef<bool> open);
+  void proposeResult(DiagBuilder &d, const Type &type,
+                     const ast::ShapeItem &item, unsigned axis,
+                     llvm::ArrayRef<Axis> declared, Range range);
+  void proposeRank(DiagBuilder &d, const ast::TypeExpr *type,
+                   const Type &actual, Range where);
 
   // Calls (Calls.cpp, Builtins.cpp).
   Val elabCall(const ast::CallExpr *e, Expect expect);

@@ -155,9 +155,9 @@ Val Checker::callFunction(const CallTarget &target, const ast::CallExpr *e,
   frame = &callee;
   for (size_t i = 0; i < args.size() && good; ++i)
     if (args[i].kind == Val::Tensor && !fn->params[i].type->isLike())
-      good = checkShape(fn->params[i].type, args[i].value.type(),
-                        exprs[i] ? exprs[i]->range : e->range,
-                        "`" + fn->params[i].name.name + "`");
+      good = checkShape({&fn->params[i], exprs[i] ? exprs[i]->range : e->range,
+                         &target, outer},
+                        args[i].value.type());
   frame = outer;
   if (!good)
     return Val();

@@ -562,23 +562,8 @@ bool Checker::broadcastShapes(ArrayRef<Value> operands, ArrayRef<Range> ranges,
                        : std::max(axes.size(), out.size()) - common + k)
           << Twine(a.size) << Twine(b.size);
         label(d);
-        if (a.size == 1 || b.size == 1)
-          d.note("an axis stretches only where it is written as 1 or comes "
-                 "from `keep = true`; this one only happens to be 1");
-        else
-          d.note("trailing axes align: the last axis meets the last axis");
-        // A reduced axis that was meant to stay.
-        int lower = axes.size() < out.size() ? int(i) : from;
-        StringRef text = sources.getText(ranges[lower]);
-        bool reduces = llvm::any_of(
-            ArrayRef<StringRef>{"sum(", "mean(", "max(", "min(", "prod("},
-            [&](StringRef start) { return text.starts_with(start); });
-        if (axes.size() != out.size() && reduces && text.ends_with(")") &&
-            text.contains("axis") && !text.contains("keep")) {
-          SourceLoc close{ranges[lower].end.offset - 1};
-          d.fix({close, close}, ", keep = true",
-                "keep the axis that is reduced");
-        }
+        proposeMeeting(d, operands[from], ranges[from], operands[i], ranges[i],
+                       a.size, b.size, common - 1 - k);
         return false;
       }
     }
@@ -654,6 +639,8 @@ Val Checker::matmul(Value lhs, Value rhs, Range l, Range r, Range range) {
     else if (a.rank() == 2 && a.axes[0].size == outer)
       d.fix(l, "transpose(" + sources.getText(l) + ")",
             "transpose the left side");
+    else
+      proposeProduct(d, a, l, b, r, outer);
     return Val();
   }
   for (unsigned i = 0; i < batch; ++i)

@@ -76,43 +76,46 @@ bool Checker::finishOne(const ast::ResultType &declared, const Val &val,
     expectedRank += pack->axes.size();
   }
   if (type.rank() != expectedRank) {
-    report(Diag::ResultRank, range).label(declared.type->range, "declared here")
+    auto d = report(Diag::ResultRank, range);
+    d.label(declared.type->range, "declared here")
         << toString(type)
         << (Twine(expectedRank) + (expectedRank == 1 ? " axis" : " axes"));
+    if (type.rank() < expectedRank)
+      fixByKeeping(d, range);
     return false;
   }
-  llvm::SmallVector<Axis, 4> axes(type.axes.begin(), type.axes.end());
-  size_t axis = 0;
+  // The declared axes; the signature says which of them stretch.
+  llvm::SmallVector<Axis, 4> axes;
+  llvm::SmallVector<const ast::ShapeItem *, 4> items;
   for (const ast::ShapeItem &item : declared.type->shape) {
     if (item.kind == ast::ShapeItem::Pack) {
-      for (const Axis &part : frame->find(item.pack.name)->axes) {
-        if (part.size != axes[axis].size) {
-          report(Diag::SizeMismatch, range)
-                  .label(item.range,
-                         "the pack is " +
-                             toString(frame->find(item.pack.name)->axes))
-              << "the result" << toString(type) << Twine(axis)
-              << Twine(part.size);
-          return false;
-        }
-        axes[axis++].stretches = part.stretches;
-      }
-      continue;
-    }
-    if (item.kind == ast::ShapeItem::Size) {
+      ArrayRef<Axis> pack = frame->find(item.pack.name)->axes;
+      axes.append(pack.begin(), pack.end());
+    } else if (item.kind == ast::ShapeItem::Size) {
       std::optional<int64_t> size = evalSize(item.size);
       if (!size)
         return false;
-      if (*size != axes[axis].size) {
-        report(Diag::SizeMismatch, range)
-                .label(item.range, "this is " + Twine(*size))
-            << "the result" << toString(type) << Twine(axis) << Twine(*size);
-        return false;
-      }
       auto *literal = dyn_cast<ast::IntExpr>(item.size);
-      axes[axis].stretches = literal && literal->value == 1;
+      axes.push_back({*size, literal && literal->value == 1});
+    } else {
+      axes.push_back(type.axes[axes.size()]);
     }
-    ++axis;
+    items.resize(axes.size(), &item);
+  }
+  for (size_t axis = 0; axis < axes.size(); ++axis) {
+    if (axes[axis].size == type.axes[axis].size)
+      continue;
+    const ast::ShapeItem &item = *items[axis];
+    auto d = report(Diag::SizeMismatch, range);
+    d << "the result" << toString(type) << Twine(axis)
+      << Twine(axes[axis].size);
+    if (item.kind == ast::ShapeItem::Pack)
+      d.label(item.range,
+              "the pack is " + toString(frame->find(item.pack.name)->axes));
+    else
+      d.label(item.range, "this is " + Twine(axes[axis].size));
+    proposeResult(d, type, item, axis, axes, range);
+    return false;
   }
   out = Val::makeTensor(value, body != nullptr);
   out.type = Type{type.elem, copy(ArrayRef<Axis>(axes))};

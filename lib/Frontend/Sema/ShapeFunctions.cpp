@@ -226,9 +226,7 @@ Val Checker::callConcat(const ast::CallExpr *e, bool stack) {
               .label(exprs[i]->range, "this is " + toString(type))
           << toString(first) << toString(type) << name << Twine(k)
           << Twine(first.axes[k].size) << Twine(type.axes[k].size);
-      if (!stack)
-        d.note("parts are joined along axis " + Twine(axis) +
-               "; their other axes are the same");
+      proposePart(d, e, first, type, exprs[i]->range, stack ? -1 : axis);
       return Val();
     }
     if (!stack)

@@ -246,6 +246,8 @@ bool Checker::bindShape(const ast::TypeExpr *type, const Type &actual,
     if (param)
       d.label(param->name.range, "the parameter has the type `" +
                                      sources.getText(type->range) + "`");
+    if (param)
+      proposeRank(d, type, actual, where);
     return false;
   }
   size_t packSize = actual.rank() - fixed;
@@ -282,45 +284,44 @@ bool Checker::bindShape(const ast::TypeExpr *type, const Type &actual,
   return true;
 }
 
-/// Checks all sizes of `type`, which are known now, against `actual`.
-bool Checker::checkShape(const ast::TypeExpr *type, const Type &actual,
-                         Range where, const Twine &what) {
-  size_t axis = 0;
-  size_t fixed = llvm::count_if(type->shape, [](const ast::ShapeItem &item) {
+/// Checks all sizes of the parameter's type, which are known now, against
+/// `actual`.
+bool Checker::checkShape(const ArgumentSite &site, const Type &actual) {
+  llvm::ArrayRef<ast::ShapeItem> items = site.param->type->shape;
+  size_t fixed = llvm::count_if(items, [](const ast::ShapeItem &item) {
     return item.kind != ast::ShapeItem::Pack;
   });
-  for (const ast::ShapeItem &item : type->shape) {
+  // Axes that nothing but this argument gives a size stay open.
+  llvm::SmallVector<int64_t, 4> asked;
+  llvm::SmallVector<bool, 4> open;
+  const ast::ShapeItem *wrong = nullptr;
+  unsigned wrongAxis = 0;
+  for (const ast::ShapeItem &item : items) {
     if (item.kind == ast::ShapeItem::Pack) {
-      axis += actual.rank() - fixed;
+      for (size_t i = fixed; i < actual.rank(); ++i)
+        asked.push_back(actual.axes[asked.size()].size);
+      open.resize(asked.size(), true);
       continue;
     }
-    if (item.kind == ast::ShapeItem::Infer) {
-      ++axis;
-      continue;
+    int64_t got = actual.axes[asked.size()].size, size = got;
+    if (item.kind == ast::ShapeItem::Size) {
+      std::optional<int64_t> known = evalSize(item.size);
+      if (!known)
+        return false;
+      size = *known;
     }
-    std::optional<int64_t> size = evalSize(item.size);
-    if (!size)
-      return false;
-    int64_t got = actual.axes[axis].size;
-    if (*size != got) {
-      auto d = report(Diag::SizeMismatch, where);
-      d << what << toString(actual) << Twine(axis) << Twine(*size);
-      d.label(item.range, "this is " + Twine(*size));
-      if (auto *name = dyn_cast<ast::NameExpr>(item.size))
-        if (Val *bound = frame->find(name->name))
-          if (bound->kind == Val::Dim && !(bound->origin == where)) {
-            std::string from = "`" + name->name.str() + "` was taken from here";
-            if (!bound->type.isScalar())
-              from += ", which is " + toString(bound->type);
-            d.label(bound->origin, from);
-          }
-      // The frame is already that of the callee.
-      if (!active.empty() && active.back().range.isValid() && frame &&
-          frame->fn != active.back().fn)
-        d.label(active.back().range, "in this call");
-      return false;
+    if (size != got && !wrong) {
+      wrong = &item;
+      wrongAxis = asked.size();
     }
-    ++axis;
+    asked.push_back(size);
+    auto *name = llvm::dyn_cast_or_null<ast::NameExpr>(item.size);
+    Val *bound = name ? frame->find(name->name) : nullptr;
+    open.push_back(
+        item.kind == ast::ShapeItem::Infer ||
+        (bound && bound->kind == Val::Dim && bound->origin == site.range));
   }
-  return true;
+  if (wrong)
+    reportArgumentSize(site, actual, *wrong, wrongAxis, asked, open);
+  return !wrong;
 }

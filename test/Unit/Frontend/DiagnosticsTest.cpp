@@ -38,6 +38,7 @@ TEST(Diagnostics, LooksLikeThis) {
             "  |   - this is f32[4, 3]\n"
             "  |       - this is f32[4]\n"
             "  = note: trailing axes align: the last axis meets the last axis\n"
+            "  = help: write the axes that stretch: `reshape(b, [_, 1])`\n"
             "\n");
 }
 
