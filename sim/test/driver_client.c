@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define TEXT(x) #x
 #define NAME(x) TEXT(x) /* after cuda.h's own renaming: cuMemAlloc_v2 … */
@@ -49,8 +50,23 @@ static char *readFile(const char *path) {
   return text;
 }
 
+static void *library;
+static int atWork;
+
+/* As the destructors of a program's libraries do. The code of a driver whose
+   threads are at work has to stay. */
+static void closeDriver(void) {
+  if (library)
+    dlclose(library);
+  struct timespec moment = {0, 50 * 1000 * 1000};
+  nanosleep(&moment, NULL);
+  if (atWork)
+    printf("closed at work: right\n");
+}
+
 int main(int argc, char **argv) {
-  void *library = dlopen("libcuda.so.1", RTLD_NOW);
+  library = dlopen("libcuda.so.1", RTLD_NOW);
+  atexit(closeDriver);
   if (!library || argc != 2) {
     fprintf(stderr, "%s\n",
             library ? "usage: driver_client vadd.ptx" : dlerror());
@@ -74,6 +90,7 @@ int main(int argc, char **argv) {
   LOAD(cuMemcpyHtoDAsync);
   LOAD(cuMemcpyDtoHAsync);
   LOAD(cuMemcpyPeer);
+  LOAD(cuMemsetD8Async);
   LOAD(cuMemcpyDtoH);
   LOAD(cuStreamCreate);
   LOAD(cuStreamDestroy);
@@ -193,5 +210,20 @@ int main(int argc, char **argv) {
   }
   for (int d = 0; d < devices; d++)
     CHECK(p_cuDevicePrimaryCtxRelease(d));
+
+  /* The driver's threads are still at work when atexit() closes it. */
+  CUdevice device;
+  CUcontext context;
+  CUstream stream;
+  CUdeviceptr bytes;
+  enum { BYTES = 1 << 20 };
+  CHECK(p_cuDeviceGet(&device, 0));
+  CHECK(p_cuDevicePrimaryCtxRetain(&context, device));
+  CHECK(p_cuCtxSetCurrent(context));
+  CHECK(p_cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  CHECK(p_cuMemAlloc(&bytes, BYTES));
+  for (int i = 0; i < 200; i++)
+    CHECK(p_cuMemsetD8Async(bytes, (unsigned char)i, BYTES, stream));
+  atWork = 1;
   return 0;
 }

@@ -272,6 +272,36 @@ void Checker::reportUnknownName(StringRef name, Range range) {
     d.fix(range, nearest, "did you mean");
 }
 
+/// `g.w` of a record of gradients, or the record of a layer, `g.fc1`; the names
+/// that there are where there is none such.
+Val Checker::getRecordPart(const Val &record, StringRef member,
+                           llvm::SmallVectorImpl<StringRef> &known) {
+  llvm::SmallVector<Val, 8> elems;
+  llvm::SmallVector<StringRef, 8> names;
+  for (auto [name, elem] : llvm::zip(record.names, record.elems)) {
+    StringRef below = name;
+    if (!record.path.empty() && below.consume_front(record.path))
+      below.consume_front(".");
+    auto [first, rest] = below.split('.');
+    if (first != member) {
+      known.push_back(first);
+      continue;
+    }
+    if (rest.empty())
+      return elem;
+    elems.push_back(elem);
+    names.push_back(name);
+  }
+  if (elems.empty())
+    return Val();
+  Val part = record;
+  part.elems = copy(llvm::ArrayRef<Val>(elems));
+  part.names = copy(llvm::ArrayRef<StringRef>(names));
+  part.path =
+      record.path.empty() ? intern(member) : intern(record.path + "." + member);
+  return part;
+}
+
 Val Checker::lookupMember(Val base, const ast::Ident &member,
                           const ast::Expr *at) {
   if (base.isError() || !member.isValid())
@@ -321,6 +351,12 @@ Val Checker::lookupMember(Val base, const ast::Ident &member,
       names.push_back(entry.getKey());
     break;
   }
+  case Val::Record: {
+    Val part = getRecordPart(base, member.name, names);
+    if (!part.isError())
+      return part;
+    break;
+  }
   case Val::Tensor:
   case Val::Variable: {
     auto d = report(Diag::NoMember, member.range);
@@ -345,7 +381,8 @@ Val Checker::lookupMember(Val base, const ast::Ident &member,
                 "`"
       : base.kind == Val::Instance
           ? "`" + base.instance.module->decl->name.name.str() + "`"
-          : "this value";
+      : base.kind == Val::Record ? "this record"
+                                 : "this value";
   d << member.name << what;
   if (base.kind == Val::Instance && base.instance.module->decl)
     if (const ast::Decl *other =

@@ -153,6 +153,8 @@ private:
                    llvm::StringRef path);
   Val lookup(llvm::StringRef name, Range range, bool report = true);
   Val lookupMember(Val base, const ast::Ident &member, const ast::Expr *at);
+  Val getRecordPart(const Val &record, llvm::StringRef member,
+                    llvm::SmallVectorImpl<llvm::StringRef> &known);
   Val declVal(const ast::Decl *decl, const FileScope *scope);
   Val moduleMember(const ModuleInstance *module, const InstanceRef &instance,
                    llvm::StringRef name);
@@ -167,7 +169,9 @@ private:
   /// Values (nodes, the elements of tuples) whose kind is wrong where they were
   /// first used. Later uses most likely suffer from the same mistake.
   llvm::DenseSet<const void *> reported;
-  bool overLimit();
+  /// Counts operations and variables; true, after a message, when there are too
+  /// many. The place is the function that is checked where none is given.
+  bool overLimit(uint64_t count = 1, Range where = Range());
   Node *makeNode(Op op, Type type, llvm::ArrayRef<Value> operands, Range range);
   Value make(Op op, Type type, llvm::ArrayRef<Value> operands, Range range) {
     return {makeNode(op, type, operands, range), 0};
@@ -489,6 +493,7 @@ private:
                       llvm::StringMap<Val> &out, std::string &key);
   void addMembers(llvm::ArrayRef<ast::Decl *> members, ModuleInstance *module);
   Val constantOf(const ast::Expr *e, std::optional<Elem> elem);
+  static uint64_t getNumVars(const ModuleInstance *layer, int64_t count);
   void addModuleVars(ModuleInstance *out, llvm::StringRef prefix,
                      const ModuleInstance *layer);
 

@@ -91,7 +91,10 @@ void Checker::buildVjp(const CallTarget &target, Frame &bound,
   for (size_t i = 0; good && i < results.size(); ++i) {
     Value value = materialise(results[i], range, wanted[i].elem);
     good = bool(value);
-    if (good && value.type().isScalar() && value.type().elem == wanted[i].elem)
+    // A number stands for that many of it, as in `let` with a type; a computed
+    // scalar is more likely a sum too many.
+    if (good && value.node->op == Op::Constant && value.type().isScalar() &&
+        value.type().elem == wanted[i].elem)
       value = makeBroadcast(value, wanted[i].axes, range);
     if (good && !isSame(value.type(), wanted[i])) {
       report(Diag::VjpType, range).label(fn->signature, "declared here")

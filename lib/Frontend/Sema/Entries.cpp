@@ -65,17 +65,16 @@ void Checker::declareProgram() {
       if (!entry.module)
         continue;
       globalLayers[layer->name.name] = entry;
+      if (overLimit(getNumVars(entry.module, entry.count), layer->range))
+        return;
       int64_t copies = entry.count < 0 ? 1 : entry.count;
-      for (int64_t i = 0; i < copies && !aborted; ++i) {
+      for (int64_t i = 0; i < copies; ++i) {
         std::string prefix = layer->name.name.str() + ".";
         if (entry.count >= 0)
           prefix += std::to_string(i) + ".";
-        for (const ModuleVar &var : entry.module->vars) {
-          if (overLimit())
-            return;
+        for (const ModuleVar &var : entry.module->vars)
           add(prefix + var.path, var.decl, var.type, var.owner->scope,
               var.owner);
-        }
       }
     }
   }

@@ -718,8 +718,8 @@ void Checker::solveRanges(Definition &def) {
     if (var->extent >= 0 || def.failed)
       continue;
     report(Diag::RangeUnknown, var->range)
-            .fix({var->range.end, var->range.end}, " < n",
-                 "say the range where the index is bound")
+            .note("say the range where the index is bound: `" + var->name +
+                  " < 10`, or the name of a size")
         << var->name;
     def.failed = true;
   }

@@ -331,11 +331,15 @@ const ModuleInstance *Checker::makeModule(const ast::Expr *value) {
                            call->range);
 }
 
+uint64_t Checker::getNumVars(const ModuleInstance *layer, int64_t count) {
+  // An instance without variables takes its place, too.
+  uint64_t each = std::max<size_t>(layer->vars.size(), 1);
+  return llvm::SaturatingMultiply(each, uint64_t(count < 0 ? 1 : count));
+}
+
 void Checker::addModuleVars(ModuleInstance *out, StringRef prefix,
                             const ModuleInstance *layer) {
   for (const ModuleVar &var : layer->vars) {
-    if (overLimit())
-      return;
     ModuleVar copyOf = var;
     copyOf.path = (prefix + "." + var.path).str();
     out->varByPath[copyOf.path] = out->vars.size();
@@ -424,9 +428,11 @@ void Checker::addMembers(ArrayRef<ast::Decl *> members,
       if (!entry.module)
         continue;
       module->layers[name] = entry;
+      if (overLimit(getNumVars(entry.module, entry.count), layer->range))
+        return;
       if (entry.count < 0)
         addModuleVars(module, name, entry.module);
-      for (int64_t i = 0; i < entry.count && !aborted; ++i)
+      for (int64_t i = 0; i < entry.count; ++i)
         addModuleVars(module, (name + "." + Twine(i)).str(), entry.module);
     }
   }

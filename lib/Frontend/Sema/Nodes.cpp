@@ -34,13 +34,14 @@ DiagBuilder Checker::report(Diag kind, Range range) {
 }
 
 /// Stops a program that unrolls into too much.
-bool Checker::overLimit() {
-  if (++numNodes <= maxNodes)
+bool Checker::overLimit(uint64_t count, Range where) {
+  numNodes = llvm::SaturatingAdd(numNodes, count);
+  if (numNodes <= maxNodes)
     return aborted;
+  if (!where.isValid() && frame && frame->fn)
+    where = frame->fn->name.range;
   if (!aborted)
-    report(Diag::TooManyOps,
-           frame && frame->fn ? frame->fn->name.range : Range())
-        << Twine(maxNodes);
+    report(Diag::TooManyOps, where) << Twine(maxNodes);
   aborted = true;
   return true;
 }

@@ -178,6 +178,7 @@ Val Checker::asRecord(const Val &val, Range range) {
   }
   record.elems = copy(ArrayRef<Val>(elems));
   record.names = copy(ArrayRef<StringRef>(names));
+  record.path = val.instance.path;
   return record;
 }
 
@@ -305,6 +306,7 @@ Val Checker::callGrad(const ast::CallExpr *e, bool withValue) {
   struct Group {
     size_t first, count;
     bool record;
+    StringRef path; // of a record's instance
   };
   std::vector<Group> layout;
   for (const ast::Expr *group : groups) {
@@ -339,7 +341,7 @@ Val Checker::callGrad(const ast::CallExpr *e, bool withValue) {
       }
       wrt.push_back(Val::makeTensor(value));
     }
-    layout.push_back({first, wrt.size() - first, record});
+    layout.push_back({first, wrt.size() - first, record, val.instance.path});
   }
   std::vector<bool> reached;
   if (!checkReached(loss, wrt, args[0]->range, reached))
@@ -377,6 +379,7 @@ Val Checker::callGrad(const ast::CallExpr *e, bool withValue) {
     }
     record.elems = copy(ArrayRef<Val>(elems));
     record.names = copy(ArrayRef<StringRef>(names));
+    record.path = group.path;
     out.push_back(record);
   }
   Val result;

@@ -82,7 +82,7 @@ struct Val {
     Variable, // a param or state that has not been read, `path`
     Instance,
     InstanceArray, // `number` instances at `instance`.0, .1, …
-    Record,        // gradients by parameter: `elems` and `names`
+    Record,        // gradients by parameter: `elems` and `names`, below `path`
     Function,      // `decl`, `scope`, `instance`
     Namespace,     // `scope`, or `builtin` for random and tds
     ModuleClass,

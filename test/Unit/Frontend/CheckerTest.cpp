@@ -93,6 +93,36 @@ TEST(Checker, SizesThatHappenToBeOneDontStretch) {
   EXPECT_EQ(pack.codes(), "");
 }
 
+TEST(Checker, PartsOfARecord) {
+  const std::string net = R"(use nn
+module Net {
+  layer a = nn.Linear(4, 3)
+  param s: f32 = 1
+  fn call(x: f32[n, 4]) -> f32[n, 3] { a(x) * s }
+  fn own(x: f32[n, 4]) -> f32[4, 3] {
+    let g = grad(sum(a(x)), a)
+    g.w
+  }
+}
+layer net = Net()
+)";
+  Checked checked(net + R"(
+export fn f(x: f32[2, 4]) -> (f32[4, 3], f32[3], f32, f32[4, 3], f32[3, 4]) {
+  let g = grad(sum(net(x)), net)
+  let both = g + g
+  let ga = both.a
+  let y[i, j] = g.a.w[j, i] * 2
+  (both.a.w, ga.b, g.s, net.own(x), y)
+})");
+  EXPECT_EQ(checked.codes(), "") << checked.text();
+  Checked wrong(net + "export fn f(x: f32[2, 4]) -> f32[4, 3] {\n"
+                      "  let g = grad(sum(net(x)), net)\n  g.a.v\n}");
+  EXPECT_EQ(wrong.codes(), "E0204");
+  EXPECT_NE(wrong.text().find("there is no `v` in this record"),
+            std::string::npos)
+      << wrong.text();
+}
+
 TEST(Checker, Defines) {
   FrontendOptions options;
   options.defines["B"] = 7;

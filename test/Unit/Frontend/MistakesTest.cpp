@@ -136,6 +136,32 @@ TEST(Mistakes, Sizes) {
           "7 / 2 is not a whole number"}});
 }
 
+TEST(Mistakes, TooMuch) {
+  // At the place, and at once.
+  check({{"use nn\nlayer a[100000000] = nn.Linear(3, 3)\n"
+          "export fn f(x: f32[2, 3]) -> f32[2, 3] { x }",
+          "E0803", "layer a[100000000]"},
+         {"use nn\nmodule M {\n  layer a[9000000000000000000] = nn.Linear(3, "
+          "3)\n  fn call(x: f32) -> f32 { x }\n}\nlayer m[2] = M()\n"
+          "export fn f(x: f32) -> f32 { x }",
+          "E0803", "layer a[9000000000000000000]"},
+         {"module M { fn call(x: f32) -> f32 { x } }\nlayer m[6000000] = M()\n"
+          "export fn f(x: f32) -> f32 { x }",
+          "E0803", "layer m[6000000]"}});
+}
+
+TEST(Mistakes, Derivatives) {
+  check({{"fn f(x: f32[n]) -> f32[n] { x * x } vjp (x, r, d) -> (dx) {\n"
+          "  sum(d * x) }\nexport fn g(x: f32[4]) -> f32[4] {\n"
+          "  grad(sum(f(x)), x) }",
+          "E0623", "f32"}});
+  EXPECT_EQ(Checked("fn f(x: f32[n]) -> f32[n] { x * x } vjp (x, r, d) -> (dx) "
+                    "{\n  0 }\nexport fn g(x: f32[4]) -> f32[4] {\n"
+                    "  grad(sum(f(x)), x) }")
+                .codes(),
+            "");
+}
+
 TEST(Mistakes, WhatIsMissingIsMissedOnce) {
   check({{"use nm\nexport fn f(x: f32[4]) -> f32[4] { nm.relu(nm.gelu(x)) }",
           "E0203", "did you mean: `nn`"},
