@@ -206,7 +206,7 @@ static LogicalResult buildGrad(AttentionOp op, AdjointBuilder &emit,
       op.getResult(), op.getMost(), op.getTotal(), adjoint, op.getExtentsAttr(),
       op.getQueryMapAttr(), op.getKeyMapAttr(), op.getValueMapAttr(),
       op.getResultMapAttr(), op.getNarrowWeightsAttr(),
-      builder.getAffineMapArrayAttr(gradMaps));
+      op.getNarrowFactorsAttr(), builder.getAffineMapArrayAttr(gradMaps));
   IRMapping mapping;
   op.getScore().cloneInto(&grad.getScore(), mapping);
   grad.getSlope().takeBody(slope);

@@ -409,7 +409,8 @@ AttentionOp Attempt::build(ReadOp scores, ReadOp query, ReadOp key,
       AffineMapAttr::get(*keyMap), AffineMapAttr::get(*valueMap),
       AffineMapAttr::get(
           AffineMap::get(resultDims.size(), 0, places, root->getContext())),
-      isNarrow ? builder.getUnitAttr() : UnitAttr());
+      isNarrow ? builder.getUnitAttr() : UnitAttr(),
+      /*narrow_factors=*/UnitAttr());
   Block *body = new Block;
   attention.getScore().push_back(body);
   IRMapping mapping;

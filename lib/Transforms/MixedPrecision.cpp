@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "NarrowFolds.h"
 #include "Phases.h"
 
 #include "tdsl/Dialect/TDS/TDSOps.h"
@@ -167,18 +168,6 @@ static bool isElementwiseOf(Operation *op, Value tensor) {
          });
 }
 
-/// Whether nothing but the iterations of loops read what a loop collects: it is
-/// a store between them.
-static bool isStore(Value collected) {
-  return !collected.use_empty() &&
-         llvm::all_of(collected.getUses(), [](OpOperand &use) {
-           auto fold = dyn_cast<FoldOp>(use.getOwner());
-           unsigned first = fold ? fold.getNumCarried() : 0;
-           return fold && use.getOperandNumber() >= first &&
-                  use.getOperandNumber() < first + fold.getSlices().size();
-         });
-}
-
 /// Whether the terminator takes `value` for nothing but stores between loops.
 static bool isOnlyStored(Value value, Operation *terminator) {
   auto fold = dyn_cast<FoldOp>(terminator->getParentOp());
@@ -317,7 +306,8 @@ void BlockNarrower::collectOperands() {
       addRoot(contract.getRhs());
     } else if (isa<AttentionOp, AttentionGradOp>(op)) {
       SmallVector<OpOperand *> factors = getFactors(&op);
-      if (!isF32(factors.front()->get()))
+      if (!llvm::all_of(factors,
+                        [](OpOperand *factor) { return isF32(factor->get()); }))
         continue;
       for (OpOperand *factor : factors)
         addRoot(factor->get());
@@ -479,6 +469,11 @@ void BlockNarrower::run() {
     } else if (isa<AttentionOp, AttentionGradOp>(op)) {
       for (OpOperand *factor : getFactors(op))
         factor->set(getNarrow(factor->get()));
+      // What is computed of them is multiplied in 16 bits, too.
+      if (auto forward = dyn_cast<AttentionOp>(op))
+        forward.setNarrowFactors(true);
+      else
+        cast<AttentionGradOp>(op).setNarrowFactors(true);
     } else {
       auto generic = cast<GenericOp>(op);
       MulOp product = getProductOfContraction(generic);
@@ -486,74 +481,6 @@ void BlockNarrower::run() {
         narrowFactor(generic, factor);
     }
     ++numContractions;
-  }
-}
-
-//===----------------------------------------------------------------------===//
-// Folds
-//===----------------------------------------------------------------------===//
-
-/// Rounds what a loop does not change before it, once and not in every
-/// iteration.
-static void hoistCasts(FoldOp fold, FloatType narrow) {
-  SmallVector<Value> outside(fold.getInvariants());
-  SmallVector<Value> inside(fold.getInvariantArguments());
-  for (auto [outer, inner] : llvm::zip_equal(outside, inside)) {
-    for (Operation *user : llvm::make_early_inc_range(inner.getUsers())) {
-      auto cast = dyn_cast<CastOp>(user);
-      if (!cast || getElementType(cast.getType()) != narrow ||
-          !isa<RankedTensorType>(cast.getType()))
-        continue;
-      OpBuilder builder(fold);
-      Value small =
-          CastOp::create(builder, cast.getLoc(), cast.getType(), outer);
-      copyPhase(cast, small.getDefiningOp());
-      fold.getInvariantsMutable().append(small);
-      cast.replaceAllUsesWith(
-          Value(fold.getBlock()->addArgument(small.getType(), cast.getLoc())));
-      cast.erase();
-    }
-  }
-}
-
-/// Collects in 16 bits what was rounded, where loops alone read it.
-static void narrowStores(FoldOp fold, FloatType narrow) {
-  Operation *yield = fold.getBlock()->getTerminator();
-  for (unsigned i = fold.getNumCarried(); i < fold.getNumResults(); ++i) {
-    auto wide = yield->getOperand(i).getDefiningOp<CastOp>();
-    Value result = fold.getResult(i);
-    if (!wide || !isF32(wide) ||
-        getElementType(wide.getOperand().getType()) != narrow ||
-        !isStore(result))
-      continue;
-    yield->setOperand(i, wide.getOperand());
-    Type type = withElementType(result.getType(), narrow);
-    llvm::SetVector<Operation *> readers;
-    for (OpOperand &use : result.getUses())
-      readers.insert(use.getOwner());
-    result.setType(cast<RankedTensorType>(type));
-    for (Operation *op : readers) {
-      auto reader = cast<FoldOp>(op);
-      for (auto [operand, argument] :
-           llvm::zip_equal(reader.getSlices(), reader.getSliceArguments())) {
-        if (operand != result)
-          continue;
-        Type before = argument.getType();
-        argument.setType(
-            cast<RankedTensorType>(withElementType(before, narrow)));
-        OpBuilder builder(reader.getBlock(), reader.getBlock()->begin());
-        Value again =
-            CastOp::create(builder, argument.getLoc(), before, argument);
-        argument.replaceAllUsesExcept(again, again.getDefiningOp());
-        // What was rounded is not rounded again.
-        for (Operation *user : llvm::make_early_inc_range(again.getUsers()))
-          if (auto back = dyn_cast<CastOp>(user);
-              back && back.getType() == argument.getType()) {
-            back.replaceAllUsesWith(Value(argument));
-            back.erase();
-          }
-      }
-    }
   }
 }
 
@@ -586,17 +513,19 @@ struct MixedPrecisionPass
         continue;
       // The innermost loops first: what they leave outside is an outer loop's.
       SmallVector<FoldOp> folds;
-      function.walk([&](FoldOp fold) { folds.push_back(fold); });
-      for (FoldOp fold : folds) {
-        if (isUpdate(fold))
-          continue;
+      function.walk([&](FoldOp fold) {
+        if (!isUpdate(fold))
+          folds.push_back(fold);
+      });
+      for (FoldOp &fold : folds) {
         narrowBlock(*fold.getBlock());
         hoistCasts(fold, narrow);
+        fold = carryNarrow(fold, narrow);
       }
+      hoistSharedCasts(folds, narrow);
       narrowBlock(function.getBody().front());
       for (FoldOp fold : folds)
-        if (!isUpdate(fold))
-          narrowStores(fold, narrow);
+        narrowStores(fold, narrow);
       if (!keepPhases)
         removePhases(function);
     }

@@ -6,6 +6,7 @@
 
 tds.variable @w param : tensor<8x2xf32>
 tds.variable @v param : tensor<2x2xf32>
+tds.variable @u param : tensor<16x2x2xf32>
 
 // Both operands are rounded; the bias, which the result of the contraction goes into, and the result of the entry stay as they are.
 // CHECK-LABEL: func.func @linear
@@ -89,10 +90,11 @@ func.func @others(%x: tensor<4x8xf32> {tds.input = "x"}, %d: tensor<8x8xf64> {td
 // What a loop does not change is rounded before it.
 // CHECK-LABEL: func.func @loop
 // CHECK: %[[W:.*]] = tds.cast %arg1 : tensor<2x2xf32> to tensor<2x2xbf16>
-// CHECK: tds.fold 16 carry(%arg0) invariants({{.*}}%[[W]])
-// CHECK: tds.cast %{{.*}} : tensor<4x2xf32> to tensor<4x2xbf16>
+// CHECK: tds.fold 16 carry(%arg0, %{{.*}}) invariants({{.*}}%[[W]])
+// CHECK-NEXT: ^bb0(
 // CHECK-NEXT: tds.contract
 // CHECK-NEXT: tds.tanh
+// CHECK-NEXT: tds.cast %{{.*}} : tensor<4x2xf32> to tensor<4x2xbf16>
 // CHECK-NEXT: tds.yield
 func.func @loop(%h: tensor<4x2xf32> {tds.input = "h"}, %v: tensor<2x2xf32> {tds.variable = @v})
     -> (tensor<4x2xf32> {tds.result = "y"}) attributes {tds.entry = "function"} {
@@ -125,9 +127,9 @@ func.func @train(%x: tensor<4x8xf32> {tds.input = "x"}, %w: tensor<8x2xf32> {tds
 
 // What a loop collects for another is kept in 16 bits; what it collects for others keeps its bits.
 // CHECK-LABEL: func.func @stores
-// CHECK: %[[F:.*]]:3 = tds.fold 16 carry{{.*}} -> (tensor<4x2xf32>, tensor<16x4x2xbf16>, tensor<16x4x2xf32>) {
-// CHECK: tds.yield %{{.*}} : tensor<4x2xf32>, tensor<4x2xbf16>, tensor<4x2xf32>
-// CHECK: tds.fold 16 carry({{.*}}) slices(%[[F]]#1) : (tensor<4x2xf32>, tensor<16x4x2xbf16>) -> tensor<4x2xf32> {
+// CHECK: %[[F:.*]]:4 = tds.fold 16 carry{{.*}} -> (tensor<4x2xf32>, tensor<4x2xbf16>, tensor<16x4x2xbf16>, tensor<16x4x2xf32>) {
+// CHECK: tds.yield %{{.*}} : tensor<4x2xf32>, tensor<4x2xbf16>, tensor<4x2xbf16>, tensor<4x2xf32>
+// CHECK: tds.fold 16 carry({{.*}}) slices(%[[F]]#2) : (tensor<4x2xf32>, tensor<16x4x2xbf16>) -> tensor<4x2xf32> {
 // CHECK: ^bb0(%{{.*}}: tensor<i32>, %{{.*}}: tensor<4x2xf32>, %[[S:.*]]: tensor<4x2xbf16>):
 // CHECK-NEXT: tds.cast %[[S]] : tensor<4x2xbf16> to tensor<4x2xf32>
 func.func @stores(%h: tensor<4x2xf32> {tds.input = "h"}, %v: tensor<2x2xf32> {tds.variable = @v})
@@ -145,4 +147,69 @@ func.func @stores(%h: tensor<4x2xf32> {tds.input = "h"}, %v: tensor<2x2xf32> {td
     tds.yield %n : tensor<4x2xf32>
   }
   return %z, %all : tensor<4x2xf32>, tensor<16x4x2xf32>
+}
+
+// Both factors of each product of an attention have 16 bits: its operands, and what it computes of them. Floats that the program gives another type stay.
+// CHECK-LABEL: func.func @attention
+// CHECK: %[[Q:.*]] = tds.cast %arg0 : tensor<8x4xf32> to tensor<8x4xbf16>
+// CHECK: tds.attention %[[Q]], %[[Q]], %[[Q]] {{.*}}narrow_factors{{.*}} : (tensor<8x4xbf16>, tensor<8x4xbf16>, tensor<8x4xbf16>) -> (tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>)
+// CHECK: %[[D:.*]]:3 = tds.attention_grad {{.*}}narrow_factors{{.*}} : (tensor<8x4xbf16>, tensor<8x4xbf16>, tensor<8x4xbf16>, tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8x4xbf16>)
+// CHECK: tds.attention %arg0, %arg0, %arg1
+// CHECK-NOT: narrow_factors
+#own = affine_map<(i, d) -> (i, d)>
+func.func @attention(%q: tensor<8x4xf32> {tds.input = "q"}, %v: tensor<8x4xf16> {tds.input = "v"}) -> (tensor<8x4xf32> {tds.result = "o"},
+    tensor<8x4xf32> {tds.result = "d"}, tensor<8x4xf32> {tds.result = "p"}) attributes {tds.entry = "function"} {
+  %o, %m, %z = tds.attention %q, %q, %q {extents = array<i64: 8, 8, 4, 4>, query_map = #own, key_map = #own, value_map = #own, result_map = #own}
+      : (tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>) score {
+  ^bb0(%i: index, %j: index, %s: f32):
+    tds.yield %s : f32
+  }
+  %d:3 = tds.attention_grad %q, %q, %q, %o, %m, %z, %q {extents = array<i64: 8, 8, 4, 4>, query_map = #own, key_map = #own, value_map = #own,
+      result_map = #own, grad_maps = [#own, #own, #own]}
+      : (tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8x4xf32>)
+      -> (tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>) score {
+  ^bb0(%i: index, %j: index, %s: f32):
+    tds.yield %s : f32
+  } slope {
+  ^bb0(%i: index, %j: index, %s: f32, %w: f32):
+    tds.yield %w : f32
+  }
+  %p, %n, %y = tds.attention %q, %q, %v {extents = array<i64: 8, 8, 4, 4>, query_map = #own, key_map = #own, value_map = #own, result_map = #own}
+      : (tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf16>) -> (tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>) score {
+  ^bb0(%i: index, %j: index, %s: f32):
+    tds.yield %s : f32
+  }
+  return %o, %d#0, %p : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
+}
+
+// A weight that a loop and that of its derivative round is rounded before both, all layers at once; and the rounded form of a carried value is carried, too:
+// no kernel of the loop only rounds.
+// CHECK-LABEL: func.func @layers
+// CHECK-SAME: %[[H:.*]]: tensor<4x2xf32> {{.*}}, %[[W:.*]]: tensor<16x2x2xf32>
+// CHECK-DAG: %[[W16:.*]] = tds.cast %[[W]] : tensor<16x2x2xf32> to tensor<16x2x2xbf16>
+// CHECK-DAG: %[[H16:.*]] = tds.cast %[[H]] : tensor<4x2xf32> to tensor<4x2xbf16>
+// CHECK: %[[F:.*]]:3 = tds.fold 16 carry(%[[H]], %[[H16]]) slices({{.*}}%[[W16]]) {{.*}} -> (tensor<4x2xf32>, tensor<4x2xbf16>, tensor<16x4x2xbf16>) {
+// CHECK: ^bb0(%{{.*}}: tensor<i32>, %[[A:.*]]: tensor<4x2xf32>, %[[A16:.*]]: tensor<4x2xbf16>, {{.*}}%[[M:.*]]: tensor<2x2xbf16>):
+// CHECK-NEXT: %[[N:.*]] = tds.contract %[[A16]][0, 1], %[[M]][1, 2]
+// CHECK: %[[NEXT:.*]] = tds.add %[[A]], %{{.*}}
+// CHECK: %[[NEXT16:.*]] = tds.cast %[[NEXT]]
+// CHECK: tds.yield %[[NEXT]], %[[NEXT16]], %{{.*}} : tensor<4x2xf32>, tensor<4x2xbf16>, tensor<4x2xbf16>
+// CHECK: tds.fold 16 reverse carry(%[[F]]#0, %{{.*}}) slices({{.*}}%[[F]]#2{{.*}}%[[W16]]
+func.func @layers(%h: tensor<4x2xf32> {tds.input = "h"}, %w: tensor<16x2x2xf32> {tds.variable = @u})
+    -> (tensor<4x2xf32> {tds.result = "y"}) attributes {tds.entry = "function"} {
+  %y, %kept = tds.fold 16 carry(%h) slices(%w) : (tensor<4x2xf32>, tensor<16x2x2xf32>) -> (tensor<4x2xf32>, tensor<16x4x2xf32>) {
+  ^bb0(%t: tensor<i32>, %a: tensor<4x2xf32>, %m: tensor<2x2xf32>):
+    %n = tds.contract %a[0, 1], %m[1, 2] to [0, 2] : tensor<4x2xf32>, tensor<2x2xf32> to tensor<4x2xf32>
+    %e = tds.exp %n : tensor<4x2xf32>
+    %s = tds.add %a, %e : tensor<4x2xf32>
+    tds.yield %s, %n : tensor<4x2xf32>, tensor<4x2xf32>
+  }
+  %z = tds.fold 16 reverse carry(%y) slices(%w, %kept) : (tensor<4x2xf32>, tensor<16x2x2xf32>, tensor<16x4x2xf32>) -> tensor<4x2xf32> {
+  ^bb0(%t: tensor<i32>, %a: tensor<4x2xf32>, %m: tensor<2x2xf32>, %k: tensor<4x2xf32>):
+    %n = tds.contract %a[0, 1], %m[2, 1] to [0, 2] : tensor<4x2xf32>, tensor<2x2xf32> to tensor<4x2xf32>
+    %r = tds.mul %n, %k : tensor<4x2xf32>
+    %s = tds.add %a, %r : tensor<4x2xf32>
+    tds.yield %s : tensor<4x2xf32>
+  }
+  return %z : tensor<4x2xf32>
 }

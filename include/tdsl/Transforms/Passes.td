@@ -265,6 +265,7 @@ def MixedPrecisionPass : Pass<"tds-mixed-precision", "::mlir::ModuleOp"> {
 
     - **Operands of contractions**: of `tds.contract`, and the two factors of a `tds.generic` that sums products of which each factor has a loop
       index of its own and each summed index is in both (convolutions and their derivatives). What is multiplied is exact in f32, and the sum is f32.
+      `tds.attention` and `tds.attention_grad` get `narrow_factors`: what they compute of queries and keys and multiply is rounded, too.
     - **Stored values**, for all that read them: what a contraction reads; the result of a contraction behind the element operations that it is alone
       in, as a bias or a residual; and what is read by several operations of which one reads it across (a sum over leading axes, a window).
 
@@ -272,7 +273,8 @@ def MixedPrecisionPass : Pass<"tds-mixed-precision", "::mlir::ModuleOp"> {
 
     Never rounded are variables, results of the entry, what belongs to the update of the variables (marked by `tds-mark-phases`), gradients that the
     update reads, what a loop carries, what it collects for others than loops, and floats of other types. A value that only puts elements of another one in other
-    places is rounded where that is, so that a weight is rounded once, whether it is read transposed or not; what a loop does not change is rounded before it.
+    places is rounded where that is, so that a weight is rounded once, whether it is read transposed or not; what a loop does not change is rounded before it,
+    and so are the slices that several loops round. The rounded form of a carried value is carried beside it.
 
     The marks are taken away, unless `keep-phases` says that another pass needs them.
 

@@ -69,9 +69,11 @@ static LogicalResult verifyMap(Operation *op, StringRef what, AffineMap map,
   return success();
 }
 
-/// What both operations have in common. `results` lie as the result's map says.
+/// What both operations have in common. `results` lie as the result's map says;
+/// `factors` are multiplied.
 template <typename Op>
-static LogicalResult verifyCommon(Op op, ArrayRef<Value> results) {
+static LogicalResult verifyCommon(Op op, ArrayRef<Value> results,
+                                  ArrayRef<Value> factors) {
   ArrayRef<int64_t> extents = op.getExtents();
   if (extents.size() < 4 ||
       llvm::any_of(extents, [](int64_t extent) { return extent < 1; }))
@@ -130,6 +132,17 @@ static LogicalResult verifyCommon(Op op, ArrayRef<Value> results) {
       return op.emitOpError("has an operand or result of type ")
              << of.getType() << ", but computes in " << compute
              << " (attention_c3)";
+  if (!op.getNarrowFactors())
+    return success();
+  if (op.getNarrowWeights())
+    return op.emitOpError("has narrow_factors and narrow_weights, which round "
+                          "the same weights (attention_c4)");
+  Type element = tensorType(op.getValue()).getElementType();
+  for (Value of : factors)
+    if (tensorType(of).getElementType() != element)
+      return op.emitOpError("has narrow_factors and an operand of type ")
+             << of.getType() << " beside values of " << element
+             << " (attention_c4)";
   return success();
 }
 
@@ -152,7 +165,7 @@ static LogicalResult verifyRegion(Op op, Region &region, unsigned scalars) {
 }
 
 LogicalResult AttentionOp::verify() {
-  return verifyCommon(*this, {getResult()});
+  return verifyCommon(*this, {getResult()}, {getQuery(), getKey()});
 }
 
 LogicalResult AttentionOp::verifyRegions() {
@@ -160,7 +173,8 @@ LogicalResult AttentionOp::verifyRegions() {
 }
 
 LogicalResult AttentionGradOp::verify() {
-  if (failed(verifyCommon(*this, {getResult(), getAdjoint()})))
+  if (failed(verifyCommon(*this, {getResult(), getAdjoint()},
+                          {getQuery(), getKey(), getAdjoint()})))
     return failure();
   if (getGradMaps().size() != 3 ||
       (getGradients().size() != 1 && getGradients().size() != 3))

@@ -134,15 +134,17 @@ public:
                                        read(total, batch, at[0]));
                 });
   }
-  /// The weights as the values are multiplied with.
-  Value rounded(Value weights) {
+  /// What is computed of queries and keys as an operand is multiplied with it:
+  /// the weights where `isWeight`, or what narrow_factors rounds.
+  Value rounded(Value pairs, bool isWeight) {
     Type narrow =
         ::cast<RankedTensorType>(op.getValue().getType()).getElementType();
-    if (!op.getNarrowWeights() || narrow == compute)
-      return weights;
+    bool rounds = op.getNarrowFactors() || (isWeight && op.getNarrowWeights());
+    if (!rounds || narrow == compute)
+      return pairs;
     return over(op.getNumQueries(), op.getNumKeys(), narrow,
                 [&](ValueRange batch, ValueRange at) {
-                  return cast(read(weights, batch, at), narrow);
+                  return cast(read(pairs, batch, at), narrow);
                 });
   }
 
@@ -214,7 +216,10 @@ SmallVector<Value> tdsl::tds::decompose(OpBuilder &builder, AttentionOp op) {
                              [&](ValueRange batch, ValueRange at) {
                                return steps.read(e, batch, at);
                              });
-  Value w = steps.rounded(steps.weights(e, total));
+  // What narrow_factors rounds is not divided yet.
+  bool isLate = op.getNarrowFactors();
+  Value w = isLate ? steps.rounded(e, /*isWeight=*/false)
+                   : steps.rounded(steps.weights(e, total), /*isWeight=*/true);
   Value result = steps.reduce(
       queries, op.getWidth(), compute, keys, ReductionKind::Sum,
       [&](ValueRange batch, ValueRange at) {
@@ -223,6 +228,13 @@ SmallVector<Value> tdsl::tds::decompose(OpBuilder &builder, AttentionOp op) {
             steps.at(op.getValue(), op.getValueMap(), batch, at[2], at[1]);
         return steps.mul(weight, value);
       });
+  if (isLate)
+    result = steps.over(queries, op.getWidth(), compute,
+                        [&](ValueRange batch, ValueRange at) -> Value {
+                          return DivOp::create(builder, op.getLoc(),
+                                               steps.read(result, batch, at),
+                                               steps.read(total, batch, at[0]));
+                        });
   auto type = cast<RankedTensorType>(op.getResult().getType());
   return {steps.place(type, {result}, {op.getResultMap()}), most, total};
 }
@@ -262,20 +274,22 @@ SmallVector<Value> tdsl::tds::decompose(OpBuilder &builder,
         return steps.clone(op.getSlope(), batch, at[0], at[1],
                            {steps.read(s, batch, at), share});
       });
+  g = steps.rounded(g, /*isWeight=*/false);
   Value query = steps.reduce(
       queries, op.getDepth(), compute, keys, ReductionKind::Sum,
       [&](ValueRange batch, ValueRange at) {
         Value key = steps.at(op.getKey(), op.getKeyMap(), batch, at[2], at[1]);
-        return steps.mul(steps.read(g, batch, {at[0], at[2]}), key);
+        return steps.mul(steps.wide(steps.read(g, batch, {at[0], at[2]})), key);
       });
   Value key = steps.reduce(
       keys, op.getDepth(), compute, queries, ReductionKind::Sum,
       [&](ValueRange batch, ValueRange at) {
         Value query =
             steps.at(op.getQuery(), op.getQueryMap(), batch, at[2], at[1]);
-        return steps.mul(steps.read(g, batch, {at[2], at[0]}), query);
+        return steps.mul(steps.wide(steps.read(g, batch, {at[2], at[0]})),
+                         query);
       });
-  Value rounded = steps.rounded(w);
+  Value rounded = steps.rounded(w, /*isWeight=*/true);
   Value value = steps.reduce(
       keys, op.getWidth(), compute, queries, ReductionKind::Sum,
       [&](ValueRange batch, ValueRange at) {

@@ -47,10 +47,12 @@ public:
         queries(op.getNumQueries()), keys(op.getNumKeys()),
         depth(op.getDepth()), width(op.getWidth()), extents(op.getBatch()),
         score(&op.getScore().front()) {
+    roundsSlopes = op.getNarrowFactors();
     narrow =
-        op.getNarrowWeights()
+        op.getNarrowWeights() || roundsSlopes
             ? cast<RankedTensorType>(op.getValue().getType()).getElementType()
             : compute;
+    isTwice = op.getNarrowWeights() && narrow != compute;
     query = view(*frame.body.getBuffer(op.getQuery()), op.getQueryMap(),
                  queries, depth);
     key = view(*frame.body.getBuffer(op.getKey()), op.getKeyMap(), keys, depth);
@@ -340,6 +342,7 @@ public:
   Location loc;
   AttentionTiles tiles;
   Type compute, narrow;
+  bool isTwice, roundsSlopes;
   VectorType vectorType;
   int64_t queries, keys, depth, width;
   SmallVector<int64_t> extents;
@@ -381,7 +384,7 @@ void emitForward(AttentionEmitter &a, tds::AttentionOp op, Value item) {
   };
   // Rounded weights must be known as such before they are multiplied: then a
   // second way over the keys makes the result.
-  bool isTwice = a.narrow != a.compute;
+  bool isTwice = a.isTwice;
   lanes.loop(origin, lanes.i64(a.keys), tiles.others, [&](Value firstKey) {
     Value count = a.countRows(firstKey, tiles.others, a.keys);
     scoreTile(firstKey);
@@ -401,7 +404,7 @@ void emitForward(AttentionEmitter &a, tds::AttentionOp op, Value item) {
             Value weight =
                 emitShiftedExp(lanes, a.loadVector(scores, other, row), after);
             if (!isTwice)
-              a.store(scores, other, row, weight);
+              a.store(scores, other, row, a.rounded(weight));
             return SmallVector<Value>{
                 a.apply<arith::AddFOp>(carried[0], weight)};
           })[0];
@@ -495,8 +498,9 @@ private:
     Value w =
         apply<arith::DivFOp>(exp(apply<arith::SubFOp>(f, greatest)), whole);
     Value share = emitShare(lanes, w, apply<arith::SubFOp>(product, delta));
-    return {rounded(w),
-            lanes.splat(frame.body.evaluate(slope, point({i, j}), {s, share}))};
+    Value g =
+        lanes.splat(frame.body.evaluate(slope, point({i, j}), {s, share}));
+    return {rounded(w), roundsSlopes ? rounded(g) : g};
   }
   void writeGradient(unsigned number, const Tile &sums, int64_t rows,
                      int64_t columns) {

@@ -55,10 +55,12 @@ public:
     thread = e.getThread();
     row = lanes.divU(thread, threads);
     column = lanes.remU(thread, threads);
+    roundsSlopes = op.getNarrowFactors();
     narrow =
-        op.getNarrowWeights()
+        op.getNarrowWeights() || roundsSlopes
             ? cast<RankedTensorType>(op.getValue().getType()).getElementType()
             : compute;
+    isTwice = op.getNarrowWeights() && narrow != compute;
     query = view(op.getQuery(), op.getQueryMap(), queries, depth);
     key = view(op.getKey(), op.getKeyMap(), keys, depth);
     value = view(op.getValue(), op.getValueMap(), keys, width);
@@ -230,6 +232,7 @@ public:
   OpBuilder &builder;
   Location loc;
   Type compute, narrow;
+  bool isTwice, roundsSlopes;
   int64_t queries, keys, depth, width;
   SmallVector<int64_t> extents;
   /// Rows of a tile, and threads that share a row.
@@ -283,7 +286,7 @@ void KernelEmitter::emitAttention() {
 
   // Rounded weights must be known as such before they are multiplied: then a
   // second way over the keys makes the result.
-  bool isTwice = a.narrow != a.compute;
+  bool isTwice = a.isTwice;
   size_t numSums = a.places(a.width).size();
   SmallVector<Value> start{target::createLowest(lanes, a.compute), a.zero()};
   if (!isTwice)
@@ -319,6 +322,8 @@ void KernelEmitter::emitAttention() {
         next.append({most, total});
         if (isTwice)
           return next;
+        for (Value &weight : weights)
+          weight = a.rounded(weight);
         putWeights(weights);
         SmallVector<Value> sums;
         for (Value old : carried.drop_front(2))
@@ -417,7 +422,8 @@ void KernelEmitter::emitAttentionGrad() {
     auto orZero = [&](Value value) -> Value {
       return arith::SelectOp::create(builder, loc, isInside, value, a.zero());
     };
-    return std::pair(orZero(a.rounded(w)), orZero(g));
+    return std::pair(orZero(a.rounded(w)),
+                     orZero(a.roundsSlopes ? a.rounded(g) : g));
   };
 
   /// Puts the slopes and weights of this thread's pairs in their tiles. A loop:

@@ -685,6 +685,32 @@ func.func @attention_c3_body(%q: tensor<8x4xf32>) {
 
 // -----
 
+func.func @attention_c4(%q: tensor<8x4xbf16>, %k: tensor<8x4xf32>) {
+  // expected-error @+1 {{'tds.attention' op has narrow_factors and an operand of type 'tensor<8x4xf32>' beside values of 'bf16' (attention_c4)}}
+  %o, %m, %z = tds.attention %q, %k, %q {extents = array<i64: 8, 8, 4, 4>, query_map = affine_map<(i, d) -> (i, d)>, key_map = affine_map<(i, d) -> (i, d)>,
+      value_map = affine_map<(i, d) -> (i, d)>, result_map = affine_map<(i, d) -> (i, d)>, narrow_factors}
+      : (tensor<8x4xbf16>, tensor<8x4xf32>, tensor<8x4xbf16>) -> (tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>) score {
+  ^bb0(%i: index, %j: index, %s: f32):
+    tds.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+func.func @attention_c4_both(%q: tensor<8x4xbf16>) {
+  // expected-error @+1 {{'tds.attention' op has narrow_factors and narrow_weights, which round the same weights (attention_c4)}}
+  %o, %m, %z = tds.attention %q, %q, %q {extents = array<i64: 8, 8, 4, 4>, query_map = affine_map<(i, d) -> (i, d)>, key_map = affine_map<(i, d) -> (i, d)>,
+      value_map = affine_map<(i, d) -> (i, d)>, result_map = affine_map<(i, d) -> (i, d)>, narrow_factors, narrow_weights}
+      : (tensor<8x4xbf16>, tensor<8x4xbf16>, tensor<8x4xbf16>) -> (tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>) score {
+  ^bb0(%i: index, %j: index, %s: f32):
+    tds.yield %s : f32
+  }
+  return
+}
+
+// -----
+
 func.func @attention_grad_c2(%q: tensor<8x4xf32>, %m: tensor<8xf32>) {
   // expected-error @+1 {{'tds.attention_grad' op writes 96 elements of results that have 32 (attention_grad_c2)}}
   %d = tds.attention_grad %q, %q, %q, %q, %m, %m, %q {extents = array<i64: 8, 8, 4, 4>, query_map = affine_map<(i, d) -> (i, d)>,

@@ -268,6 +268,85 @@ step train(x: f32[B, T, D], image: f32[B, 1, 6, 6]) -> (loss: f32) {
   }
 }
 
+// Attention: with 80 keys the maximum grows from tile to tile, and what was
+// rounded is scaled. The evaluator knows the last maximum from the start.
+TEST(Amp, Attention) {
+  const char program[] = R"(
+use nn, optim
+dim B = 1, T = 80, D = 8, H = 2
+layer attn = nn.MultiHeadAttention(D, H, causal = true)
+step train(x: f32[B, T, D]) -> (loss: f32) {
+  let y = attn(x)
+  let loss = mean(y * y)
+  minimize loss with optim.sgd(lr = 0.05)
+  (loss)
+}
+)";
+  for (std::string flags : {"--amp=bf16", "--amp=f16"}) {
+    SCOPED_TRACE(flags);
+    CompileOptions options;
+    options.flags = flags;
+    auto paths = compileProgram(program, options);
+    ASSERT_GE(paths.size(), 2u);
+    std::vector<Named> expected;
+    for (auto &path : paths) {
+      SCOPED_TRACE(path->name());
+      std::mt19937 generator(1);
+      std::normal_distribution<double> normal(0, 1);
+      for (unsigned step = 0; step < 2; ++step) {
+        Tensor x(ElementKind::F32, {1, 80, 8});
+        for (int64_t i = 0; i < x.numElements(); ++i)
+          x.set(i, normal(generator) * (1 + i / 300));
+        Named results = path->call("train", {{"x", x}});
+        if (path == paths.front()) {
+          expected.push_back(results);
+          continue;
+        }
+        for (auto &[name, tensor] : results)
+          EXPECT_TRUE(areClose(tensor, expected[step].at(name), 5e-3, 1e-4))
+              << name << " in step " << step;
+      }
+      if (path != paths.front())
+        for (std::string name : {"attn.qkv.w", "attn.out.w"})
+          EXPECT_TRUE(
+              areClose(path->read(name), paths.front()->read(name), 1e-2, 2e-3))
+              << name;
+    }
+  }
+}
+
+// The weights are rounded before they are multiplied: the operands here are
+// numbers of 16 bits, and where the first tile holds all keys every path rounds
+// the same weights.
+TEST(Amp, WeightsOfAttentionAreRounded) {
+  const char program[] = R"(
+use nn
+export fn look(q: f32[1, 1, 6, 4]) -> f32[1, 1, 6, 4] { nn.attention(q, q, q, true) }
+)";
+  Tensor q(ElementKind::F32, {1, 1, 6, 4});
+  for (int64_t i = 0; i < q.numElements(); ++i)
+    q.set(i, (i * 7 % 11 - 5) / 4.0);
+  std::vector<Tensor> results;
+  for (std::string flags : {"", "--amp=bf16", "--amp=f16"}) {
+    SCOPED_TRACE(flags);
+    CompileOptions options;
+    options.flags = flags;
+    auto paths = compileProgram(program, options);
+    ASSERT_GE(paths.size(), 2u);
+    for (auto &path : paths) {
+      SCOPED_TRACE(path->name());
+      Tensor result = path->call("look", {{"q", q}}).at("result");
+      if (path == paths.front())
+        results.push_back(result);
+      EXPECT_TRUE(areClose(result, results.back(), 2e-6, 1e-6));
+    }
+  }
+  EXPECT_TRUE(areClose(results[1], results[0], 8e-3, 4e-3));
+  EXPECT_FALSE(areClose(results[1], results[0], 1e-4, 1e-4));
+  EXPECT_TRUE(areClose(results[2], results[0], 1e-3, 5e-4));
+  EXPECT_FALSE(areClose(results[2], results[0], 1e-5, 1e-5));
+}
+
 // An overflow that the scale takes care of is no fault of the program; a NaN of
 // the forward pass, or one at the smallest scale, is.
 TEST(Amp, CheckedNumerics) {

@@ -23,7 +23,8 @@ def TDS_AttentionOp : TDS_Op<"attention", [Pure]> {
 
     where `most(i)` is the greatest f(i, j) over the keys j and `total(i)` the sum of exp(f(i, j) - most(i)). `tds-recognise-attention` makes it;
     a kernel that holds it keeps no tensor of queries and keys in memory. All is computed in the element type of `most` and `total`, which is f32 or
-    f64. With `narrow_weights`, w is rounded to the values' element type.
+    f64. With `narrow_weights`, w is rounded to the values' element type. With `narrow_factors` (mixed precision) exp(f - most) is rounded to it where it is
+    multiplied with a value, and the sum is divided by total: both factors of each product then have 16 bits, in one way over the keys.
 
     `extents` are those of the batch axes, then the numbers of queries, of keys, of features d and of columns c. The maps say where the operands are
     read and where the result lies: of the batch indices, the row (i or j) and the column (d or c). The block of `score` has the batch indices,
@@ -35,6 +36,7 @@ def TDS_AttentionOp : TDS_Op<"attention", [Pure]> {
        inside the tensor, that of the result is a permutation.
     3. (attention_c3) `most` and `total` have the shape of the batch and the queries, and the type f32 or f64, which s and the yielded scalar have, too.
        Operands and result are of this type or narrower floats.
+    4. (attention_c4) with `narrow_factors`, query, key and value have one element type; `narrow_weights` is not beside it.
 
     ```mlir
     %o, %m, %z = tds.attention %q, %k, %v {extents = array<i64: 2, 8, 8, 4, 4>, query_map = affine_map<(b, i, d) -> (b, i, d)>,
@@ -50,7 +52,7 @@ def TDS_AttentionOp : TDS_Op<"attention", [Pure]> {
   }];
   let arguments = (ins TDS_Tensor:$query, TDS_Tensor:$key, TDS_Tensor:$value, DenseI64ArrayAttr:$extents,
                        AffineMapAttr:$query_map, AffineMapAttr:$key_map, AffineMapAttr:$value_map,
-                       AffineMapAttr:$result_map, UnitAttr:$narrow_weights);
+                       AffineMapAttr:$result_map, UnitAttr:$narrow_weights, UnitAttr:$narrow_factors);
   let results = (outs TDS_Tensor:$result, TDS_Tensor:$most, TDS_Tensor:$total);
   let regions = (region SizedRegion<1>:$score);
   let assemblyFormat = "$query `,` $key `,` $value attr-dict `:` functional-type(operands, results) `score` $score";
@@ -80,12 +82,13 @@ def TDS_AttentionGradOp : TDS_Op<"attention_grad", [Pure]> {
     value gradient(j, c) = sum over i of  w(i, j) * adjoint(i, c)
     ```
 
+    With `narrow_weights`, w is rounded to the values' element type in the last line; with `narrow_factors`, g is, too, where it is multiplied.
     The products with t and with the adjoint in the second sum are 0 where t or the adjoint are (a strong zero). `slope` gives the adjoint of s from that of f.
     The gradients are three results, each of which lies as its map in `grad_maps` says; or, where queries, keys and values are
     parts of one tensor that have nothing in common and make up the whole, one result of that tensor's shape.
 
     Constraints:
-    1. (attention_grad_c1) those of `tds.attention`; `slope` has the block arguments of `score` and one more.
+    1. (attention_grad_c1) those of `tds.attention`, in attention_c4 for the adjoint, too; `slope` has the block arguments of `score` and one more.
     2. (attention_grad_c2) three grad_maps, each with a different dimension or a constant for each axis; with three results no constants.
 
     ```mlir
@@ -106,7 +109,7 @@ def TDS_AttentionGradOp : TDS_Op<"attention_grad", [Pure]> {
   let arguments = (ins TDS_Tensor:$query, TDS_Tensor:$key, TDS_Tensor:$value, TDS_Tensor:$result, TDS_Tensor:$most,
                        TDS_Tensor:$total, TDS_Tensor:$adjoint, DenseI64ArrayAttr:$extents, AffineMapAttr:$query_map,
                        AffineMapAttr:$key_map, AffineMapAttr:$value_map, AffineMapAttr:$result_map,
-                       UnitAttr:$narrow_weights, AffineMapArrayAttr:$grad_maps);
+                       UnitAttr:$narrow_weights, UnitAttr:$narrow_factors, AffineMapArrayAttr:$grad_maps);
   let results = (outs Variadic<TDS_Tensor>:$gradients);
   let regions = (region SizedRegion<1>:$score, SizedRegion<1>:$slope);
   let assemblyFormat = [{
