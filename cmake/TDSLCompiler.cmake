@@ -99,3 +99,19 @@ endfunction()
 
 # Every tablegen target of include/ adds itself to this one, so that any file may include any generated header.
 add_custom_target(tdsl_generated_headers)
+
+# tdsl_add_passes(Name): Passes.h.inc of the folder's Passes.td; `registerNamePasses` registers them. MLIR's statistics are empty
+# in an LLVM that was built without, as Debian's is: ours stand in their place (include/tdsl/Support/PassStatistic.h).
+function(tdsl_add_passes name)
+  set(LLVM_TARGET_DEFINITIONS Passes.td)
+  mlir_tablegen(PassesOfMLIR.h.inc -gen-pass-decls -name ${name})
+  set(generated ${CMAKE_CURRENT_BINARY_DIR}/PassesOfMLIR.h.inc)
+  set(result ${CMAKE_CURRENT_BINARY_DIR}/Passes.h.inc)
+  set(script ${CMAKE_SOURCE_DIR}/cmake/PassStatistics.cmake)
+  add_custom_command(
+    OUTPUT ${result}
+    COMMAND ${CMAKE_COMMAND} -DSOURCE=${generated} -DRESULT=${result} -P ${script}
+    DEPENDS ${generated} ${script})
+  add_custom_target(TDSL${name}PassesIncGen DEPENDS ${result})
+  add_dependencies(tdsl_generated_headers TDSL${name}PassesIncGen)
+endfunction()

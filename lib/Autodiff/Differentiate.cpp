@@ -159,7 +159,7 @@ struct InlineCalls : tdsl::autodiff::impl::InlineCallsPassBase<InlineCalls> {
     if (failed(
             inlineCalls(getOperation(), /*keepCustomDerivatives=*/true, count)))
       return signalPassFailure();
-    numInlined = count;
+    numInlined += count;
     eraseUnusedFunctions(getOperation());
   }
 };

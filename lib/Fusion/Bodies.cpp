@@ -7,6 +7,8 @@
 
 #include "tdsl/Fusion/Bodies.h"
 
+#include "tdsl/Dialect/TDS/Stages.h"
+
 #include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/OperationSupport.h"
 #include "llvm/ADT/DenseMap.h"
@@ -21,6 +23,18 @@ SmallVector<Block *> tdsl::getGraphBlocks(func::FuncOp function) {
   function.walk([&](FoldOp fold) { blocks.push_back(fold.getBlock()); });
   blocks.push_back(&function.getBody().front());
   return blocks;
+}
+
+LogicalResult tdsl::rewriteGraph(func::FuncOp function,
+                                 function_ref<LogicalResult(Block &)> rewrite) {
+  if (function.isExternal())
+    return success();
+  if (failed(checkIsExpanded(function)))
+    return failure();
+  for (Block *block : getGraphBlocks(function))
+    if (failed(rewrite(*block)))
+      return failure();
+  return success();
 }
 
 bool tdsl::isElementGeneric(Operation *op) {

@@ -71,15 +71,17 @@ struct FormKernelsPass
   using tdsl::impl::FormKernelsPassBase<FormKernelsPass>::FormKernelsPassBase;
 
   void runOnOperation() override {
-    func::FuncOp function = getOperation();
-    if (function.isExternal())
-      return;
-    model = loadCostModel(target, function);
-    if (!model)
+    if (maxBuffers < 2) {
+      getOperation().emitError()
+          << "max-buffers is " << unsigned(maxBuffers)
+          << "; a kernel needs an input and an output, so give at least 2";
       return signalPassFailure();
-    for (Block *block : getGraphBlocks(function))
-      if (failed(runOnBlock(function, *block)))
-        return signalPassFailure();
+    }
+    model = loadCostModel(target, getOperation());
+    if (!model || failed(rewriteGraph(getOperation(), [&](Block &block) {
+          return runOnBlock(getOperation(), block);
+        })))
+      signalPassFailure();
   }
 
   LogicalResult runOnBlock(func::FuncOp function, Block &block) {

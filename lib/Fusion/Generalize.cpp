@@ -365,11 +365,11 @@ struct GeneralizePass : public tdsl::impl::GeneralizePassBase<GeneralizePass> {
   using tdsl::impl::GeneralizePassBase<GeneralizePass>::GeneralizePassBase;
 
   void runOnOperation() override {
-    func::FuncOp function = getOperation();
-    if (function.isExternal())
-      return;
-    for (Block *block : getGraphBlocks(function))
-      runOnBlock(*block);
+    if (failed(rewriteGraph(getOperation(), [&](Block &block) {
+          runOnBlock(block);
+          return success();
+        })))
+      signalPassFailure();
   }
 
   void runOnBlock(Block &block) {

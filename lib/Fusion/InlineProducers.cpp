@@ -72,14 +72,12 @@ struct InlineProducersPass
       InlineProducersPass>::InlineProducersPassBase;
 
   void runOnOperation() override {
-    func::FuncOp function = getOperation();
-    if (function.isExternal())
-      return;
-    model = loadCostModel(target, function);
-    if (!model)
-      return signalPassFailure();
-    for (Block *block : getGraphBlocks(function))
-      runOnBlock(*block);
+    model = loadCostModel(target, getOperation());
+    if (!model || failed(rewriteGraph(getOperation(), [&](Block &block) {
+          runOnBlock(block);
+          return success();
+        })))
+      signalPassFailure();
   }
 
   void runOnBlock(Block &block) {

@@ -68,11 +68,11 @@ LogicalResult getSourceIndices(MLIRContext *context, ArrayRef<int64_t> from,
 struct MoveReshapesPass
     : public tdsl::impl::MoveReshapesPassBase<MoveReshapesPass> {
   void runOnOperation() override {
-    func::FuncOp function = getOperation();
-    if (function.isExternal())
-      return;
-    for (Block *block : getGraphBlocks(function))
-      runOnBlock(*block);
+    if (failed(rewriteGraph(getOperation(), [&](Block &block) {
+          runOnBlock(block);
+          return success();
+        })))
+      signalPassFailure();
   }
 
   void runOnBlock(Block &block) {

@@ -12,6 +12,7 @@
 
 #include "Unfolding.h"
 
+#include "tdsl/Dialect/TDS/Stages.h"
 #include "tdsl/Fusion/Bodies.h"
 #include "tdsl/Fusion/Passes.h"
 
@@ -475,6 +476,8 @@ struct RecogniseAttentionPass
     func::FuncOp function = getOperation();
     if (function.isExternal())
       return;
+    if (failed(checkHasNoKernels(function, getArgument())))
+      return signalPassFailure();
     for (Block *block : getGraphBlocks(function))
       runOnBlock(*block);
   }

@@ -161,11 +161,11 @@ struct RecogniseContractionsPass
     : public tdsl::impl::RecogniseContractionsPassBase<
           RecogniseContractionsPass> {
   void runOnOperation() override {
-    func::FuncOp function = getOperation();
-    if (function.isExternal())
-      return;
-    for (Block *block : getGraphBlocks(function))
-      runOnBlock(*block);
+    if (failed(rewriteGraph(getOperation(), [&](Block &block) {
+          runOnBlock(block);
+          return success();
+        })))
+      signalPassFailure();
   }
 
   void runOnBlock(Block &block) {

@@ -307,20 +307,20 @@ struct SplitStridesPass
       SplitStridesPass>::SplitStridesPassBase;
 
   void runOnOperation() override {
-    func::FuncOp function = getOperation();
-    if (function.isExternal())
-      return;
-    model = loadCostModel(target, function);
-    if (!model)
-      return signalPassFailure();
-    for (Block *block : getGraphBlocks(function)) {
-      sinkScalars(*block);
-      for (auto generic :
-           llvm::make_early_inc_range(block->getOps<GenericOp>()))
-        if (std::optional<ConditionalSum> sum = getConditionalSum(generic);
-            sum && pays(*sum))
-          split(*sum);
-    }
+    model = loadCostModel(target, getOperation());
+    if (!model || failed(rewriteGraph(getOperation(), [&](Block &block) {
+          runOnBlock(block);
+          return success();
+        })))
+      signalPassFailure();
+  }
+
+  void runOnBlock(Block &block) {
+    sinkScalars(block);
+    for (auto generic : llvm::make_early_inc_range(block.getOps<GenericOp>()))
+      if (std::optional<ConditionalSum> sum = getConditionalSum(generic);
+          sum && pays(*sum))
+        split(*sum);
   }
 
   /// Whether the sums that remain, and bringing their results together, take

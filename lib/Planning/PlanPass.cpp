@@ -52,7 +52,7 @@ struct PlanPass : public tdsl::impl::PlanPassBase<PlanPass> {
       if (check && failed(checkPlan(entry, written)))
         return signalPassFailure();
     }
-    numKernels = outliner.getNumKernels();
+    numKernels += outliner.getNumKernels();
     for (func::FuncOp entry : entries)
       entry.erase();
   }

@@ -69,7 +69,7 @@ struct EmitCPUPass : tdsl::impl::EmitCPUPassBase<EmitCPUPass> {
     OwningOpRef<ModuleOp> code = cpu::lowerToLLVMDialect(module, *processor);
     if (!code)
       return signalPassFailure();
-    numKernels = llvm::count_if(
+    numKernels += llvm::count_if(
         code->getOps<LLVM::LLVMFuncOp>(), [](LLVM::LLVMFuncOp function) {
           return !function.isExternal() &&
                  function.getLinkage() != LLVM::Linkage::Internal;

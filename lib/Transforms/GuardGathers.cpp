@@ -12,6 +12,7 @@
 #include "EntryFlags.h"
 
 #include "tdsl/Dialect/TDS/CheckAttribute.h"
+#include "tdsl/Dialect/TDS/Stages.h"
 #include "tdsl/Dialect/TDS/TDSOps.h"
 #include "tdsl/Transforms/Passes.h"
 
@@ -332,7 +333,10 @@ void GuardGathersPass::runOnOperation() {
   for (auto function : getOperation().getOps<func::FuncOp>()) {
     auto kind = function->getAttrOfType<StringAttr>(attr::kEntry);
     // Entries that have their flags stay as they are.
-    if (kind && kind != "init" && !function->hasAttr(attr::kFlags))
-      guardEntry(function);
+    if (!kind || kind == "init" || function->hasAttr(attr::kFlags))
+      continue;
+    if (failed(checkIsExpanded(function)))
+      return signalPassFailure();
+    guardEntry(function);
   }
 }

@@ -374,6 +374,12 @@ struct RecomputeSegmentsPass
   using RecomputeSegmentsPassBase::RecomputeSegmentsPassBase;
 
   void runOnOperation() override {
+    if (count < 0 || join < 1) {
+      getOperation().emitError()
+          << "count is " << int64_t(count) << " and join is " << int64_t(join)
+          << "; give a count of at least 0 and a join of at least 1";
+      return signalPassFailure();
+    }
     ofData.clear();
     SmallVector<Segment> segments;
     for (auto function : getOperation().getOps<func::FuncOp>()) {

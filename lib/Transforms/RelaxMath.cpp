@@ -248,6 +248,14 @@ static LogicalResult joinConstants(Op op, PatternRewriter &rewriter) {
 
 namespace {
 
+/// Counts patterns that are applied.
+struct Counter : RewriterBase::Listener {
+  void notifyPatternEnd(const Pattern &, LogicalResult status) override {
+    count += succeeded(status);
+  }
+  int64_t count = 0;
+};
+
 struct RelaxMathPass : public tdsl::impl::RelaxMathPassBase<RelaxMathPass> {
   using tdsl::impl::RelaxMathPassBase<RelaxMathPass>::RelaxMathPassBase;
 
@@ -277,8 +285,13 @@ struct RelaxMathPass : public tdsl::impl::RelaxMathPassBase<RelaxMathPass> {
       patterns.add(joinConstants<AddOp>);
       patterns.add(joinConstants<MulOp>);
     }
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    Counter counter;
+    GreedyRewriteConfig config;
+    config.setListener(&counter);
+    if (failed(
+            applyPatternsGreedily(getOperation(), std::move(patterns), config)))
       signalPassFailure();
+    numRewritten += counter.count;
   }
 };
 

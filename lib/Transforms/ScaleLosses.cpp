@@ -14,6 +14,8 @@
 #include "tdsl/Dialect/TDS/TDSOps.h"
 #include "tdsl/Transforms/Passes.h"
 
+#include <cmath>
+
 namespace tdsl {
 #define GEN_PASS_DEF_SCALELOSSESPASS
 #include "tdsl/Transforms/Passes.h.inc"
@@ -243,7 +245,34 @@ LogicalResult ScaleLossesPass::scaleStep(func::FuncOp step, func::FuncOp init) {
   return success();
 }
 
+/// Whether a multiplication with the scale is exact, if nothing leaves the
+/// range of f32.
+static bool isPowerOfTwo(double scale) {
+  int exponent;
+  return std::isnormal(float(scale)) && std::frexp(scale, &exponent) == 0.5;
+}
+
 void ScaleLossesPass::runOnOperation() {
+  for (auto [name, scale] : {std::pair("initial-scale", double(initialScale)),
+                             std::pair("smallest-scale", double(smallestScale)),
+                             std::pair("largest-scale", double(largestScale))})
+    if (!isPowerOfTwo(scale)) {
+      getOperation().emitError()
+          << name << " is " << scale
+          << "; give a power of two in the range of f32, so that scaling is "
+             "exact";
+      return signalPassFailure();
+    }
+  if (smallestScale > initialScale || initialScale > largestScale ||
+      growthInterval < 1) {
+    getOperation().emitError()
+        << "the scale begins at " << double(initialScale) << ", between "
+        << double(smallestScale) << " and " << double(largestScale)
+        << ", and grows every " << int64_t(growthInterval)
+        << " steps; give smallest-scale <= initial-scale <= largest-scale and "
+           "a growth-interval of at least 1";
+    return signalPassFailure();
+  }
   func::FuncOp init;
   SmallVector<func::FuncOp> steps;
   for (auto function : getOperation().getOps<func::FuncOp>()) {

@@ -75,7 +75,7 @@ func.func @momentum(%p: tensor<100xf32> {tds.input = "p"}, %m: tensor<100xf32> {
   return %p1, %m1 : tensor<100xf32>, tensor<100xf32>
 }
 
-// b depends on a kernel that depends on a: joining a and b would be a cycle.
+// Refused: b depends on a kernel that depends on a, so joining a and b would be a cycle.
 // CHECK-LABEL: @cycle
 // CHECK: tds.kernel "loop"
 // CHECK: tds.kernel "contract"

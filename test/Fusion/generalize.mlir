@@ -40,6 +40,8 @@ func.func @matrix_vector(%w: tensor<300x200xbf16>, %v: tensor<200xbf16>) -> tens
   return %r : tensor<300xf32>
 }
 
+// Refused: a contraction whose work is of a higher order than its operands.
+// Refused: a contraction whose work is of a higher order than its operands.
 // CHECK-LABEL: @matrix_matrix
 // CHECK: tds.contract
 // CHECK-NOT: tds.generic
@@ -67,7 +69,7 @@ func.func @one_hot(%y: tensor<64xi32>, %d: tensor<64xf32>) -> tensor<64x10xf32> 
   return %r : tensor<64x10xf32>
 }
 
-// Several points may meet at one element: it stays a scatter.
+// Refused: several points may meet at one element, so it stays a scatter.
 // CHECK-LABEL: @scatter_add
 // CHECK: tds.scatter
 func.func @scatter_add(%y: tensor<64xi32>, %d: tensor<64xf32>) -> tensor<10xf32> {
@@ -80,7 +82,7 @@ func.func @scatter_add(%y: tensor<64xi32>, %d: tensor<64xf32>) -> tensor<10xf32>
   return %r : tensor<10xf32>
 }
 
-// The loop is shorter than the axis: rows without a point would be lost in a select, so it stays.
+// Refused: the loop is shorter than the axis, so rows without a point would be lost in a select.
 // CHECK-LABEL: @scatter_short
 // CHECK: tds.scatter
 func.func @scatter_short(%y: tensor<63xi32>, %d: tensor<63xf32>) -> tensor<64x10xf32> {

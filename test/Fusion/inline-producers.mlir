@@ -50,7 +50,7 @@ func.func @compose(%x: tensor<8xf32>) -> tensor<4xf32> {
   return %a : tensor<4xf32>
 }
 
-// A dear producer is not evaluated once for each row; a cheap one may be.
+// Refused: a dear producer is not evaluated once for each row; a cheap one may be.
 // CHECK-LABEL: @broadcast
 // CHECK: tds.generic (%{{.*}}) in (8)
 // CHECK: tds.exp
@@ -106,7 +106,7 @@ func.func @gather(%table: tensor<100x8xbf16>, %ids: tensor<2xi32>) -> tensor<2x8
   return %r : tensor<2x8xf32>
 }
 
-// A padded read keeps its producer, and a dear one that many points gather from too.
+// Refused: a padded read keeps its producer, and a dear one that many points gather from too.
 // CHECK-LABEL: @guarded
 // CHECK: tds.exp
 // CHECK: tds.read %{{.*}} guard

@@ -40,7 +40,7 @@ func.func @keep_axis(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
   return %b : tensor<8x16xf32>
 }
 
-// An index that is used as a value ties a generic to its shape.
+// Refused: an index that is used as a value ties a generic to its shape.
 // CHECK-LABEL: @tied
 // CHECK: tds.reshape
 // CHECK: tds.generic (%{{.*}}, %{{.*}}, %{{.*}}) in (8, 4, 4)

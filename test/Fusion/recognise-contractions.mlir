@@ -46,7 +46,7 @@ func.func @factor(%a: tensor<4x8xui8>, %b: tensor<8x3xf32>) -> tensor<4x3xf32> {
   return %r : tensor<4x3xf32>
 }
 
-// No side has an index of its own: a sum over rows.
+// Refused: no side has an index of its own, so it is a sum over rows.
 // CHECK-LABEL: @row_dot
 // CHECK-NOT: tds.contract
 // CHECK: return
@@ -60,7 +60,7 @@ func.func @row_dot(%a: tensor<4x8xf32>, %b: tensor<4x8xf32>) -> tensor<4xf32> {
   return %r : tensor<4xf32>
 }
 
-// Narrow integers wrap in the body; a contraction would not.
+// Refused: narrow integers wrap in the body, in a contraction they would not.
 // CHECK-LABEL: @wraps
 // CHECK-NOT: tds.contract
 // CHECK: return

@@ -45,7 +45,7 @@ func.func @half(%x: tensor<65536xf16>) -> tensor<f16> {
   return %s : tensor<f16>
 }
 
-// Enough rows, or few terms, or an argmax: one stage.
+// Refused: enough rows, or few terms, or an argmax.
 // CHECK-LABEL: @whole
 // CHECK: tds.generic (%{{.*}}) in (4096) sum (%{{.*}}) in (16384)
 // CHECK: tds.generic () in () sum (%{{.*}}) in (1000)

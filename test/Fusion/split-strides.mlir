@@ -70,7 +70,7 @@ func.func @gaps(%w: tensor<64x32xf32>, %dy: tensor<64x64x300xf32>) -> tensor<64x
   return %dx : tensor<64x32x900xf32>
 }
 
-// Left as they are: a sum too small to pay for more launches,
+// Refused: a sum too small to pay for more launches,
 // CHECK-LABEL: @small
 // CHECK: tds.generic (%{{.*}}) in (6) sum (%{{.*}}) in (3)
 // CHECK-NOT: tds.generic
@@ -90,7 +90,7 @@ func.func @small(%w: tensor<3xf32>, %dy: tensor<3xf32>) -> tensor<6xf32> {
   return %dx : tensor<6xf32>
 }
 
-// a dilation that shares a factor with the stride,
+// Refused: a dilation that shares a factor with the stride,
 // CHECK-LABEL: @shared
 // CHECK: tds.generic (%{{.*}}, %{{.*}}) in (512, 4096) sum (%{{.*}}) in (512)
 // CHECK-NOT: tds.generic
@@ -110,7 +110,7 @@ func.func @shared(%w: tensor<512xf32>, %dy: tensor<512x4096xf32>) -> tensor<512x
   return %dx : tensor<512x4096xf32>
 }
 
-// and a maximum, in which what does not hold counts as 0.
+// Refused: a maximum, in which what does not hold counts as 0.
 // CHECK-LABEL: @largest
 // CHECK: tds.generic (%{{.*}}, %{{.*}}) in (512, 4096) max (%{{.*}}) in (512)
 // CHECK-NOT: tds.generic

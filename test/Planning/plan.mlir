@@ -28,7 +28,7 @@ func.func @update(%w: tensor<4xf32> {tds.variable = @w}) -> (tensor<4xf32> {tds.
   return %r : tensor<4xf32>
 }
 
-// x + reverse(x) still reads elements that an update in place would have overwritten.
+// Refused: x + reverse(x) still reads elements that an update in place would have overwritten.
 // CHECK: plan.entry @reverse "step" arena 256
 // CHECK-NEXT: plan.launch @tds_k1_loop (<slab[0] 0 + 16>) -> (<arena[0] 0 + 16>)
 // CHECK-NEXT: plan.copy <arena[0] 0 + 16> to <slab[0] 0 + 16>

@@ -60,7 +60,7 @@ func.func @indices(%x: tensor<3x4xf32>, %w: tensor<4xf32>) -> tensor<3x2xf32> {
 
 // -----
 
-// Contractions stay in their loop, and a loop that carries something has an order.
+// Refused: contractions stay in their loop, and a loop that carries something has an order.
 // REMARK: [Missed] batch | Category:folds {{.*}}stays a loop: tds.contract is not done for all iterations at once
 // CHECK-LABEL: func.func @stay
 // CHECK: tds.fold 3
@@ -82,7 +82,7 @@ func.func @stay(%x: tensor<3x4xf32>, %w: tensor<4x4xf32>) -> (tensor<3x4xf32>, t
 
 // -----
 
-// A checkpoint is known by its fold.
+// Refused: a checkpoint is known by its fold.
 // CHECK-LABEL: func.func @checkpoint
 // CHECK: tds.fold 1
 func.func @checkpoint(%x: tensor<4xf32>) -> tensor<1x4xf32> {

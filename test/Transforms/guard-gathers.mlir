@@ -46,7 +46,7 @@ func.func @train(%ids: tensor<3xi32> {tds.input = "ids"}, %t: tensor<4x2xf32> {t
   return %e, %n, %one : tensor<3x2xf32>, tensor<4x2xf32>, tensor<i64>
 }
 
-// A u8 cannot leave a table of 256 rows, an affine guard is padding, and an argmax points inside: no flags.
+// Refused: a u8 cannot leave a table of 256 rows, an affine guard is padding, and an argmax points inside: no flags.
 // CHECK-LABEL: func.func @inside
 // CHECK-NOT: tds.flags
 // CHECK: return

@@ -72,7 +72,7 @@ func.func @loop(%x: tensor<32x16xf32> {tds.input = "x", tds.data_axis}, %a: tens
   return %loss, %g : tensor<f32>, tensor<16x64xf32>
 }
 
-// What is no step, and a step without a gradient, stay as they are.
+// Refused: what is no step, and a step without a gradient, stay as they are.
 // ALL-LABEL: func.func @predict
 // ALL-NOT: tds.checkpoint
 func.func @predict(%x: tensor<32x16xf32> {tds.input = "x"}, %a: tensor<16x64xf32> {tds.variable = @a}) -> (tensor<32x64xf32> {tds.result = "y"}) attributes {tds.entry = "function"} {

@@ -5,7 +5,7 @@
 // RUN: tds-opt %s --pass-pipeline='builtin.module(func.func(tds-relax-math{reciprocal=true}))' | FileCheck --check-prefix=RECIPROCAL %s
 // RUN: tds-opt %s --pass-pipeline='builtin.module(func.func(tds-relax-math{reassociate=true}))' | FileCheck --check-prefix=REASSOCIATE %s
 
-// Nothing changes that nobody asked for.
+// Refused: nothing changes that nobody asked for.
 // NONE-LABEL: @zeros
 // NONE: tds.add
 // NONE: tds.sub

@@ -43,7 +43,7 @@ func.func @chain(%a: tensor<5x2x32xi64>, %b: tensor<5x32x2xi64>, %c: tensor<5x2x
   return %r : tensor<5x2x2xi64>
 }
 
-// Left alone: a product that something else reads,
+// Refused: a product that something else reads.
 // CHECK-LABEL: @shared
 // CHECK: %[[P:.*]] = tds.contract %arg0
 // CHECK: tds.contract %[[P]]
@@ -53,7 +53,7 @@ func.func @shared(%a: tensor<512x512xi32>, %b: tensor<512x512xi32>, %v: tensor<5
   return %p, %q : tensor<512x512xi32>, tensor<512xi32>
 }
 
-// bytes, whose products are summed in a wider type,
+// Refused: bytes, whose products are summed in a wider type.
 // CHECK-LABEL: @narrow
 // CHECK: %[[P:.*]] = tds.contract %arg0
 // CHECK: tds.contract %[[P]]
@@ -63,7 +63,7 @@ func.func @narrow(%a: tensor<512x512xi8>, %b: tensor<512x512xi8>, %v: tensor<512
   return %q : tensor<512xi32>
 }
 
-// and the best order.
+// Refused: the best order.
 // CHECK-LABEL: @best
 // CHECK: %[[P:.*]] = tds.contract %arg1
 // CHECK: tds.contract %arg0{{.*}}, %[[P]]

@@ -128,7 +128,7 @@ func.func @some(%x: tensor<4xf32> {tds.input = "x"}, %a: tensor<4xf32> {tds.vari
 
 // -----
 
-// Layers that do not do the same stay as they are; so do all where an entry asks for the variable of one.
+// Refused: layers that do not do the same stay as they are; so do all where an entry asks for the variable of one.
 // CHECK-LABEL: func.func @different
 // CHECK-NOT: tds.fold
 tds.variable @net.0.w param : tensor<4xf32>

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tdsl/Pipeline/Pipelines.h"
+#include "tdsl/Support/PassStatistic.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -14,6 +15,8 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
+#include "llvm/Support/CommandLine.h"
+
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   tdsl::registerAllDialects(registry);
@@ -22,6 +25,15 @@ int main(int argc, char **argv) {
                   mlir::scf::SCFDialect, mlir::vector::VectorDialect,
                   mlir::LLVM::LLVMDialect, mlir::NVVM::NVVMDialect>();
   tdsl::registerAllPasses();
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "TDS pass driver\n", registry));
+  auto [input, output] = mlir::registerAndParseCLIOptions(
+      argc, argv, "TDS pass driver\n", registry);
+  // An LLVM without statistics prints an empty report for it.
+  bool countsPasses = llvm::cl::getRegisteredOptions()
+                          .lookup("mlir-pass-statistics")
+                          ->getNumOccurrences() > 0;
+  int code = mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv, input, output, registry));
+  if (countsPasses)
+    tdsl::printPassStatistics(llvm::errs());
+  return code;
 }

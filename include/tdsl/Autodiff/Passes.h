@@ -7,6 +7,8 @@
 #ifndef TDSL_AUTODIFF_PASSES_H
 #define TDSL_AUTODIFF_PASSES_H
 
+#include "tdsl/Support/PassStatistic.h"
+
 #include "mlir/Pass/Pass.h"
 
 namespace tdsl::autodiff {

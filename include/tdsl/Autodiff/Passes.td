@@ -14,7 +14,25 @@ def InlineCallsPass : Pass<"tds-inline-calls", "::mlir::ModuleOp"> {
   let description = [{
     Calls of functions with a custom derivative (`tds.vjp`) stay where they are, so that `tds-differentiate` sees them. Functions that nothing calls any more
     and that are no entries are removed. Before that, each value that a `tds.gradient` names becomes a `tds.independent`: what calls bring together is not
-    the same variable.
+    the same variable. Recursion is an error, and so are calls that unfold without bound.
+
+    ```mlir
+    func.func private @square(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %y = tds.mul %x, %x : tensor<4xf32>
+      return %y : tensor<4xf32>
+    }
+    func.func @f(%x: tensor<4xf32> {tds.input = "x"}) -> (tensor<4xf32> {tds.result = "y"}) attributes {tds.entry = "function"} {
+      %y = func.call @square(%x) : (tensor<4xf32>) -> tensor<4xf32>
+      return %y : tensor<4xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @f(%x: tensor<4xf32> {tds.input = "x"}) -> (tensor<4xf32> {tds.result = "y"}) attributes {tds.entry = "function"} {
+      %y = tds.mul %x, %x : tensor<4xf32>
+      return %y : tensor<4xf32>
+    }
+    ```
   }];
   let dependentDialects = ["::mlir::func::FuncDialect"];
   let statistics = [

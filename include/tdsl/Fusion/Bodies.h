@@ -21,6 +21,14 @@ namespace tdsl {
 /// of its folds, the innermost first, and its own.
 llvm::SmallVector<mlir::Block *> getGraphBlocks(mlir::func::FuncOp function);
 
+/// What a pass of fusion does: runs `rewrite` on each block of getGraphBlocks
+/// until one fails. Fails, too, with an error, where an entry calls functions
+/// or holds derivatives that are to be taken. Nothing happens where there is no
+/// body.
+mlir::LogicalResult
+rewriteGraph(mlir::func::FuncOp function,
+             llvm::function_ref<mlir::LogicalResult(mlir::Block &)> rewrite);
+
 /// Whether `op` is a generic without a reduction.
 bool isElementGeneric(mlir::Operation *op);
 

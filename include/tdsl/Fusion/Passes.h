@@ -9,6 +9,7 @@
 #define TDSL_FUSION_PASSES_H
 
 #include "tdsl/Dialect/TDS/TDSDialect.h"
+#include "tdsl/Support/PassStatistic.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"

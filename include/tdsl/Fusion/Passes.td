@@ -15,7 +15,7 @@ def GeneralizePass : Pass<"tds-generalize", "::mlir::func::FuncOp"> {
     Element operations, `tds.broadcast`, `tds.transpose` and `tds.reduce` become `tds.generic`. A splat constant that is read becomes a
     scalar of the reader's body. A `tds.contract` without a free axis on one side becomes a sum (it is bound by memory, and fuses as
     such). A `tds.scatter` whose loop indices are all indices of the result becomes a generic that selects. What is left are generics,
-    contractions, scatters, reshapes (views) and constants.
+    contractions, scatters, reshapes (views) and constants. In an entry, a derivative that is to be taken and a call are errors, here and in all passes that follow.
 
     ```mlir
     %b = tds.broadcast %v axes [1] : tensor<10xf32> to tensor<4x10xf32>
@@ -47,6 +47,24 @@ def MoveReshapesPass : Pass<"tds-move-reshapes", "::mlir::func::FuncOp"> {
     A generic that reads only at its own indices may run at any shape of as many elements. Where it reads a reshape of what another
     operation computes, it is moved to that operation's shape, and the reshape behind it. A read of a reshape that needs no division
     to undo (unit axes, split axes) reads the operand. A reshape that stays is a view of its operand's memory.
+
+    ```mlir
+    %s = tds.reshape %c : tensor<8x16xf32> to tensor<8x4x4xf32>
+    %r = tds.generic (%i, %j, %k) in (8, 4, 4) : tensor<8x4x4xf32> {
+      %v = tds.read %s[%i, %j, %k] : tensor<8x4x4xf32>
+      %e = tds.exp %v : f32
+      tds.yield %e : f32
+    }
+    ```
+    becomes, where `%c` is computed,
+    ```mlir
+    %s = tds.generic (%i, %j) in (8, 16) : tensor<8x16xf32> {
+      %v = tds.read %c[%i, %j] : tensor<8x16xf32>
+      %e = tds.exp %v : f32
+      tds.yield %e : f32
+    }
+    %r = tds.reshape %s : tensor<8x16xf32> to tensor<8x4x4xf32>
+    ```
   }];
   let dependentDialects = ["::tdsl::tds::TDSDialect"];
   let statistics = [Statistic<"numMoved", "moved", "Number of generics moved across a reshape">];
@@ -61,9 +79,38 @@ def SplitStridesPass : Pass<"tds-split-strides", "::mlir::func::FuncOp"> {
     their results together. Done where the cost model finds the smaller sums and their launches faster.
 
     ```mlir
-    // sum over u < 3 of: if (i - u + 1) mod 2 = 0 then dy[(i - u + 1) floordiv 2] * w[u] else 0
+    %dx = tds.generic (%n, %i) in (64, 128) sum (%c, %u) in (512, 3) : tensor<64x128xf32> {
+      %zero = tds.constant 0.0 : f32
+      %none = tds.constant 0 : index
+      %h = tds.apply affine_map<(i, u) -> ((i - u + 1) floordiv 2)> (%i, %u)
+      %f = tds.read %w[%c, %u] : tensor<512x3xf32>
+      %g = tds.read %dy[%n, %c, %h] guard 0.0 : f32 : tensor<64x512x64xf32>
+      %p = tds.mul %g, %f : f32
+      %m = tds.apply affine_map<(i, u) -> ((i - u + 1) mod 2)> (%i, %u)
+      %x = tds.compare eq %m, %none : index
+      %t = tds.select %x, %p, %zero : i1, f32
+      tds.yield %t : f32
+    }
     ```
-    becomes `dy[i'] * w[1]` for i = 2 i', and the sum over u' < 2 of `dy[i' + 1 - u'] * w[2 u']` for i = 2 i' + 1.
+    becomes a sum for the even i, in which only u = 1 counts, and one for the odd i, in which u = 0 and u = 2 do,
+    ```mlir
+    %even = tds.generic (%n, %i) in (64, 64) sum (%c) in (512) : tensor<64x64xf32> {
+      %u = tds.constant 1 : index
+      %f = tds.read %w[%c, %u] : tensor<512x3xf32>
+      %g = tds.read %dy[%n, %c, %i] guard 0.0 : f32 : tensor<64x512x64xf32>
+      %p = tds.mul %g, %f : f32
+      tds.yield %p : f32
+    }
+    %odd = tds.generic (%n, %i) in (64, 64) sum (%c, %v) in (512, 2) : tensor<64x64xf32> {
+      %u = tds.apply affine_map<(v) -> (v * 2)> (%v)
+      %h = tds.apply affine_map<(i, v) -> (i - v + 1)> (%i, %v)
+      %f = tds.read %w[%c, %u] : tensor<512x3xf32>
+      %g = tds.read %dy[%n, %c, %h] guard 0.0 : f32 : tensor<64x512x64xf32>
+      %p = tds.mul %g, %f : f32
+      tds.yield %p : f32
+    }
+    ```
+    and a generic that takes its elements from the one or the other.
   }];
   let dependentDialects = ["::tdsl::tds::TDSDialect"];
   let options = [
@@ -82,7 +129,28 @@ def RecogniseAttentionPass : Pass<"tds-recognise-attention", "::mlir::func::Func
     mask, a bias) becomes the body of the operation. Queries, keys and values may be parts or transposes of tensors. Where the scores or weights are used
     elsewhere, too, they are in memory anyway, and nothing changes.
 
-    A remark of the category `recognise` tells of each attention, and of each product with something like a softmax that is none: why.
+    A remark of the category `recognise` tells of each attention, and of each product with something like a softmax that is none: why. A function whose kernels are
+    made already is an error.
+
+    ```mlir
+    %s = tds.contract %q[0, 2], %k[1, 2] to [0, 1] : tensor<8x4xf32>, tensor<6x4xf32> to tensor<8x6xf32>
+    %m = tds.reduce max %s axes [1] : tensor<8x6xf32> to tensor<8xf32>
+    %b = tds.broadcast %m axes [0] : tensor<8xf32> to tensor<8x6xf32>
+    %d = tds.sub %s, %b : tensor<8x6xf32>
+    %e = tds.exp %d : tensor<8x6xf32>
+    %z = tds.reduce sum %e axes [1] : tensor<8x6xf32> to tensor<8xf32>
+    %c = tds.broadcast %z axes [0] : tensor<8xf32> to tensor<8x6xf32>
+    %w = tds.div %e, %c : tensor<8x6xf32>
+    %o = tds.contract %w[0, 2], %v[2, 1] to [0, 1] : tensor<8x6xf32>, tensor<6x4xf32> to tensor<8x4xf32>
+    ```
+    becomes
+    ```mlir
+    %o, %m, %z = tds.attention %q, %k, %v {extents = array<i64: 8, 6, 4, 4>, query_map = #map, key_map = #map, value_map = #map, result_map = #map}
+        : (tensor<8x4xf32>, tensor<6x4xf32>, tensor<6x4xf32>) -> (tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>) score {
+    ^bb0(%i: index, %j: index, %score: f32):
+      tds.yield %score : f32
+    }
+    ```
   }];
   let dependentDialects = ["::tdsl::tds::TDSDialect"];
   let statistics = [Statistic<"numAttentions", "attentions", "Number of attentions recognised">];
@@ -99,6 +167,19 @@ def RecogniseContractionsPass : Pass<"tds-recognise-contractions", "::mlir::func
     through an affine map. Where the window goes beyond the edges of the tensor (`padded`, `clamped`), a generic fills them first.
 
     Remarks of the category `recognise` say what a sum of products has become, or why it stays one (`--remarks-filter=recognise`).
+
+    ```mlir
+    %r = tds.generic (%i, %j) in (4, 3) sum (%k) in (8) : tensor<4x3xf32> {
+      %x = tds.read %a[%i, %k] : tensor<4x8xf32>
+      %y = tds.read %b[%k, %j] : tensor<8x3xf32>
+      %p = tds.mul %x, %y : f32
+      tds.yield %p : f32
+    }
+    ```
+    becomes
+    ```mlir
+    %r = tds.contract %a[0, 2], %b[2, 1] to [0, 1] : tensor<4x8xf32>, tensor<8x3xf32> to tensor<4x3xf32>
+    ```
   }];
   let dependentDialects = ["::tdsl::tds::TDSDialect"];
   let statistics = [Statistic<"numContractions", "contractions", "Number of contractions recognised">];
@@ -110,6 +191,25 @@ def SplitReductionsPass : Pass<"tds-split-reductions", "::mlir::func::FuncOp"> {
     A reduction with fewer results than it takes to fill a device is done in a fixed number of parts, and then over the parts, where the
     cost model finds two launches faster than one. The split depends on the extents and the target description only, so that the order of the
     terms is the same on every run.
+
+    ```mlir
+    %s = tds.generic (%j) in (10) sum (%i) in (60000) : tensor<10xf32> {
+      %e = tds.read %x[%i, %j] : tensor<60000x10xf32>
+      tds.yield %e : f32
+    }
+    ```
+    becomes
+    ```mlir
+    %p = tds.generic (%n, %j) in (800, 10) sum (%k) in (75) : tensor<800x10xf32> {
+      %i = tds.apply affine_map<(n, k) -> (n * 75 + k)> (%n, %k)
+      %e = tds.read %x[%i, %j] : tensor<60000x10xf32>
+      tds.yield %e : f32
+    }
+    %s = tds.generic (%j) in (10) sum (%n) in (800) : tensor<10xf32> {
+      %e = tds.read %p[%n, %j] : tensor<800x10xf32>
+      tds.yield %e : f32
+    }
+    ```
   }];
   let dependentDialects = ["::tdsl::tds::TDSDialect"];
   let options = [
@@ -124,6 +224,26 @@ def InlineProducersPass : Pass<"tds-inline-producers", "::mlir::func::FuncOp"> {
     A `tds.read` of a generic without a reduction is replaced by that generic's body at the read's indices, where this does not
     multiply work: the producer has one reader and is evaluated no more often than before, or it costs next to nothing. A producer that
     would be stored for readers at other indices (windows, paddings) is evaluated in each of them where the cost model finds that faster.
+
+    ```mlir
+    %t = tds.generic (%i, %j) in (4, 8) : tensor<4x8xf32> {
+      %e = tds.read %x[%j, %i] : tensor<8x4xf32>
+      tds.yield %e : f32
+    }
+    %r = tds.generic (%i, %j) in (4, 8) : tensor<4x8xf32> {
+      %e = tds.read %t[%i, %j] : tensor<4x8xf32>
+      %f = tds.exp %e : f32
+      tds.yield %f : f32
+    }
+    ```
+    becomes
+    ```mlir
+    %r = tds.generic (%i, %j) in (4, 8) : tensor<4x8xf32> {
+      %e = tds.read %x[%j, %i] : tensor<8x4xf32>
+      %f = tds.exp %e : f32
+      tds.yield %f : f32
+    }
+    ```
   }];
   let dependentDialects = ["::tdsl::tds::TDSDialect"];
   let options = [
@@ -138,8 +258,32 @@ def FormKernelsPass : Pass<"tds-form-kernels", "::mlir::func::FuncOp"> {
     Greedy: each operation joins the kernel of one that it reads where the joined kernel is of a kind that `tds.kernel` allows
     and no cycle arises; then kernels of equal extents that share an input, or are small, are joined. A value that is read
     outside its kernel, but costs next to nothing to compute again from what is in memory anyway, is computed again. After the pass an entry holds
-    nothing but kernels, reshapes, constants and its return. A remark of the category `fusion` says of each pair of kernels, one of which reads the
-    other's result, why they are two.
+    nothing but kernels, reshapes, constants and its return; an operation that no kernel holds is an error. A remark of the category `fusion` says of each pair of
+    kernels, one of which reads the other's result, why they are two.
+
+    ```mlir
+    %a = tds.generic (%i, %j) in (8, 4) : tensor<8x4xf32> {
+      %e = tds.read %x[%i, %j] : tensor<8x4xf32>
+      %f = tds.exp %e : f32
+      tds.yield %f : f32
+    }
+    %s = tds.generic (%i) in (8) sum (%j) in (4) : tensor<8xf32> {
+      %e = tds.read %a[%i, %j] : tensor<8x4xf32>
+      tds.yield %e : f32
+    }
+    ```
+    becomes
+    ```mlir
+    %s = tds.kernel "row"(%x) : (tensor<8x4xf32>) -> tensor<8xf32> {
+    ^bb0(%p: tensor<8x4xf32>):
+      %q = tds.generic (%i) in (8) sum (%j) in (4) : tensor<8xf32> {
+        %e = tds.read %p[%i, %j] : tensor<8x4xf32>
+        %f = tds.exp %e : f32
+        tds.yield %f : f32
+      }
+      tds.yield %q : tensor<8xf32>
+    }
+    ```
   }];
   let dependentDialects = ["::tdsl::tds::TDSDialect"];
   let options = [

@@ -8,6 +8,7 @@
 #define TDSL_PLANNING_PASSES_H
 
 #include "tdsl/Dialect/Plan/PlanOps.h"
+#include "tdsl/Support/PassStatistic.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"

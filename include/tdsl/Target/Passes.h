@@ -4,6 +4,8 @@
 #ifndef TDSL_TARGET_PASSES_H
 #define TDSL_TARGET_PASSES_H
 
+#include "tdsl/Support/PassStatistic.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 

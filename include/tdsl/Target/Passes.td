@@ -36,7 +36,18 @@ def SelectSchedulePass : Pass<"tds-select-schedule", "::mlir::ModuleOp"> {
 def EmitCPUPass : Pass<"tds-emit-cpu", "::mlir::ModuleOp"> {
   let summary = "Replace outlined kernels by their CPU code in the llvm dialect";
   let description = [{
-    Everything else in the module goes. The kernels need a schedule for the CPU.
+    Everything else in the module goes. The kernels need a schedule for the CPU; without one it is an error. docs/CpuTarget.md tells what the functions take.
+
+    ```mlir
+    func.func private @k(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %r = tds.kernel "loop" (%x) {schedule = {…}} : (tensor<4xf32>) -> tensor<4xf32> { … }
+      return %r : tensor<4xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    llvm.func @k(%buffers: !llvm.ptr, %scalars: !llvm.ptr, %first: i64, %last: i64, %scratch: !llvm.ptr) { … }
+    ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::cf::ControlFlowDialect",
                            "::mlir::LLVM::LLVMDialect"];
@@ -49,7 +60,18 @@ def EmitCPUPass : Pass<"tds-emit-cpu", "::mlir::ModuleOp"> {
 def EmitGPUPass : Pass<"tds-emit-gpu", "::mlir::ModuleOp"> {
   let summary = "Replace outlined kernels by their GPU code in the llvm and nvvm dialects";
   let description = [{
-    Everything else in the module goes. The kernels need a schedule for the GPU. `tds-translate --tds-to-ptx` goes on to PTX.
+    Everything else in the module goes. The kernels need a schedule for the GPU; without one it is an error. `tds-translate --tds-to-ptx` goes on to PTX.
+
+    ```mlir
+    func.func private @k(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %r = tds.kernel "loop" (%x) {schedule = {…}} : (tensor<4xf32>) -> tensor<4xf32> { … }
+      return %r : tensor<4xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    llvm.func @k(%x: !llvm.ptr, %r: !llvm.ptr) attributes {nvvm.kernel, nvvm.maxntid = array<i32: 256, 1, 1>} { … }
+    ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::LLVM::LLVMDialect",
                            "::mlir::NVVM::NVVMDialect"];

@@ -7,6 +7,8 @@
 #ifndef TDSL_TRANSFORMS_PASSES_H
 #define TDSL_TRANSFORMS_PASSES_H
 
+#include "tdsl/Support/PassStatistic.h"
+
 #include "mlir/Pass/Pass.h"
 
 namespace tdsl {

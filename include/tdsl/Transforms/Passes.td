@@ -31,7 +31,7 @@ def GuardGathersPass : Pass<"tds-guard-gathers", "::mlir::ModuleOp"> {
     belongs to the forward pass, the backward pass or the update (see `tds-mark-phases`). Results that come from an infinity that the program itself writes, such as the guard of a mask,
     are checked for NaN alone.
 
-    Run it when all derivatives are expanded and all calls inlined. Entries without such gathers stay as they are.
+    Run it when all derivatives are expanded and all calls inlined; one that is left is an error. Entries without such gathers stay as they are.
 
     ```mlir
     %e = tds.generic (%i, %k) in (4, 8) : tensor<4x8xf32> {
@@ -74,6 +74,7 @@ def BatchFoldsPass : Pass<"tds-batch-folds", "::mlir::func::FuncOp"> {
   let description = [{
     A `tds.fold` that carries nothing, and whose body holds element operations, index definitions, reductions and changes of shape only, becomes these operations on
     tensors with the iteration as axis 0. A fold with anything else in it, such as a contraction, stays a loop and gets the remark `batch`. Those of `checkpoint` stay, too.
+    It reports no errors.
 
     ```mlir
     %y = tds.fold 3 carry() slices(%x) : (tensor<3x4xf32>) -> tensor<3x4xf32> {
@@ -101,7 +102,7 @@ def RollLayersPass : Pass<"tds-roll-layers", "::mlir::ModuleOp"> {
     are derivatives by the new ones. Random numbers of a layer are drawn at the site of the first one, at iteration `layer`. The size of the code does not depend on the number of layers then.
 
     It runs on what the front end emits. A group of variables stays as it is where an entry uses one of them on its own, changes them otherwise than in a loop, or where what
-    it does differs between layers.
+    it does differs between layers. `min-layers` below 2 is an error.
 
     ```mlir
     tds.variable @net.blocks.0.w param : tensor<4xf32>
@@ -187,7 +188,7 @@ def RecomputeSegmentsPass : Pass<"tds-recompute-segments", "::mlir::ModuleOp"> {
     what goes in. Up to `join` chosen neighbours become one: less is kept, and more computed at a time. What a step ends its forward pass with is no
     segment, since the backward pass begins there.
 
-    A step gets the attribute `segments`, how many it has.
+    A step gets the attribute `segments`, how many it has. A negative `count`, or `join` below 1, is an error.
 
     ```mlir
     %h = tds.contract %x[0, 1], %w[1, 2] to [0, 2] : tensor<4x8xf32>, tensor<8x8xf32> to tensor<4x8xf32>
@@ -229,7 +230,8 @@ def ScaleLossesPass : Pass<"tds-scale-losses", "::mlir::ModuleOp"> {
 
     With `check-numerics` a result with `tds.skipped` says for `tds-guard-gathers` whether the call is one that a smaller scale may mend.
 
-    Gradients in the bodies of folds, and of entries that are no step, stay as they are. A step with a result of one of the two names is an error.
+    Gradients in the bodies of folds, and of entries that are no step, stay as they are. A step with a result of one of the two names is an error, as are
+    scales that are no powers of two or that do not lie in their order.
 
     ```mlir
     %g = tds.gradient %loss wrt %w : tensor<f32> wrt tensor<4xf32>
@@ -308,7 +310,22 @@ def MarkPhasesPass : Pass<"tds-mark-phases", "::mlir::ModuleOp"> {
     Run before derivatives are expanded. Gives the operations of entries a discardable attribute `phase`: `"update"` where they use a
     `tds.gradient`, at any distance, and otherwise `"forward"`. What the expansion adds has none: that is the backward pass.
     `tds-guard-gathers` with `numerics` and `tds-mixed-precision` read and remove the marks. With `updates-only` the forward pass has none: equal operations
-    of it and of the backward pass can then be merged.
+    of it and of the backward pass can then be merged. Entries of kind `init`, and functions that are the derivative of another one, get none. It reports no
+    errors.
+
+    ```mlir
+    %p = tds.mul %x, %w : tensor<4xf32>
+    %l = tds.reduce sum %p axes [0] : tensor<4xf32> to tensor<f32>
+    %g = tds.gradient %l wrt %w : tensor<f32> wrt tensor<4xf32>
+    %n = tds.sub %w, %g : tensor<4xf32>
+    ```
+    becomes
+    ```mlir
+    %p = tds.mul %x, %w {phase = "forward"} : tensor<4xf32>
+    %l = tds.reduce sum %p axes [0] {phase = "forward"} : tensor<4xf32> to tensor<f32>
+    %g = tds.gradient %l wrt %w : tensor<f32> wrt tensor<4xf32>
+    %n = tds.sub %w, %g {phase = "update"} : tensor<4xf32>
+    ```
   }];
   let options = [
     Option<"updatesOnly", "updates-only", "bool", "false", "Mark what belongs to the update only">
@@ -331,7 +348,7 @@ def RelaxMathPass : Pass<"tds-relax-math", "::mlir::func::FuncOp"> {
     - `reassociate`, sums and products in any order: (x + a) + b with constants is x + (a + b). Contractions are the work of
       `tds-reorder-products`.
 
-    Without an option nothing changes.
+    Without an option nothing changes. It reports no errors.
 
     ```mlir
     %c = tds.constant dense<3.0> : tensor<4xf32>
@@ -350,6 +367,7 @@ def RelaxMathPass : Pass<"tds-relax-math", "::mlir::func::FuncOp"> {
     Option<"reciprocal", "reciprocal", "bool", "false", "A quotient may be a product with the reciprocal">,
     Option<"reassociate", "reassociate", "bool", "false", "Sums and products in any order">
   ];
+  let statistics = [Statistic<"numRewritten", "rewritten", "Number of operations rewritten">];
 }
 
 def ReorderProductsPass : Pass<"tds-reorder-products", "::mlir::func::FuncOp"> {
@@ -358,7 +376,7 @@ def ReorderProductsPass : Pass<"tds-reorder-products", "::mlir::func::FuncOp"> {
     Contractions whose results are operands of one other contraction, directly or transposed, are one sum of products of several tensors. Of all
     orders of pairs (up to eight tensors) the one with the fewest multiplications is taken, where it has fewer than the order of the program.
     Integers wrap in the type of the result, so that every order gives the same bits; for them the pass always runs. Floats need `floats`
-    (`--fast-math=reassociate`); without it a remark says what would be saved.
+    (`--fast-math=reassociate`); without it a remark says what would be saved. It reports no errors.
 
     ```mlir
     %p = tds.contract %a[0, 2], %b[2, 1] to [0, 1] : tensor<512x512xi32>, tensor<512x512xi32> to tensor<512x512xi32>

@@ -505,9 +505,14 @@ struct RollLayersPass : public tdsl::impl::RollLayersPassBase<RollLayersPass> {
   using tdsl::impl::RollLayersPassBase<RollLayersPass>::RollLayersPassBase;
 
   void runOnOperation() override {
+    if (minLayers < 2) {
+      getOperation().emitError() << "min-layers is " << int64_t(minLayers)
+                                 << "; a loop is made of at least 2 layers";
+      return signalPassFailure();
+    }
     RolledLayers rolled = rollLayers(getOperation(), minLayers);
-    numVariables = rolled.variables;
-    numLoops = rolled.loops;
+    numVariables += rolled.variables;
+    numLoops += rolled.loops;
     if (rolled.loops == 0)
       markAllAnalysesPreserved();
   }

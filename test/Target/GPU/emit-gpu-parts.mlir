@@ -1,4 +1,5 @@
-// Parts that are alike are one function, whatever buffers of the kernels they use and whatever floats stand in them; a part without its like stays where it is.
+// Parts that are alike are one function, whatever buffers of the kernels they use and whatever floats stand in them.
+// Refused: a part without its like stays where it is.
 // RUN: tds-opt %s --tds-select-schedule=target=cuda --tds-emit-gpu | FileCheck %s
 // RUN: tds-translate --tds-to-ptx %s | FileCheck %s --check-prefix=PTX
 

@@ -5,6 +5,8 @@
 
 // CHECK-LABEL: llvm.func internal @dot.work
 // CHECK: llvm.intr.fma
+// Refused: a product and a sum beside each other are rounded twice, as they are written.
+// Refused: a product and a sum beside each other are rounded twice, as they are written.
 // CHECK-LABEL: llvm.func internal @norm.work
 // CHECK-NOT: llvm.intr.fma
 // CHECK: llvm.fadd

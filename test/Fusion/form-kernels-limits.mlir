@@ -1,6 +1,6 @@
 // RUN: tds-opt %s --tds-form-kernels=max-buffers=4 | FileCheck %s
 
-// Four buffers at most: the second addition would need a fifth.
+// Refused: four buffers at most, the second addition would need a fifth.
 // CHECK: tds.kernel "loop"({{.*}}) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
 // CHECK: tds.kernel "loop"({{.*}}) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
 func.func @limit(%a: tensor<4xf32> {tds.input = "a"}, %b: tensor<4xf32> {tds.input = "b"}, %c: tensor<4xf32> {tds.input = "c"},
