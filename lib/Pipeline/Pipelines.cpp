@@ -41,6 +41,13 @@ void tdsl::registerAllPasses() {
   registerTDSLTargetPasses();
 }
 
+void tdsl::buildLayerPipeline(OpPassManager &manager, int64_t minLayers) {
+  // Before anything else: calls of layers and derivatives by their variables
+  // are what shows that layers are equal.
+  if (minLayers != 0)
+    manager.addPass(createRollLayersPass({minLayers}));
+}
+
 void tdsl::buildEntryPipeline(OpPassManager &manager,
                               const PipelineOptions &options) {
   // Derivatives are taken of whole functions: calls go first, but those with a

@@ -282,10 +282,11 @@ private:
     constexpr unsigned numBars = 14;
     std::vector<Duration> stages = report.stages;
     llvm::append_range(stages, target.stages);
+    std::vector<Duration> passes = report.passes;
+    llvm::append_range(passes, target.passes);
     os << "<h3>Compile time</h3>\n<p class=\"soft\">Stages, then passes.</p>\n"
        << makeSVG(drawDurations(stages, numBars), "Compile time of each stage")
-       << makeSVG(drawDurations(target.passes, numBars),
-                  "Compile time of each pass");
+       << makeSVG(drawDurations(passes, numBars), "Compile time of each pass");
   }
 
   const Report &report;

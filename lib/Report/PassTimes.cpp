@@ -18,7 +18,8 @@ namespace {
 
 class PassClock : public PassInstrumentation {
 public:
-  explicit PassClock(std::vector<Duration> &times) : times(times) {}
+  PassClock(std::vector<Duration> &times, StringRef prefix)
+      : times(times), prefix(prefix) {}
 
   void runBeforePass(Pass *, Operation *) override {
     started.push_back(Clock::now());
@@ -34,24 +35,25 @@ private:
         std::chrono::duration<double>(Clock::now() - started.pop_back_val())
             .count();
     // What only runs others, on each function, has no name.
-    StringRef name = pass->getArgument();
-    if (name.empty())
+    if (pass->getArgument().empty())
       return;
+    std::string name = prefix + pass->getArgument().str();
     auto known = llvm::find_if(
         times, [&](const Duration &time) { return time.name == name; });
     if (known == times.end())
-      times.push_back({name.str(), seconds});
+      times.push_back({name, seconds});
     else
       known->seconds += seconds;
   }
 
   std::vector<Duration> &times;
+  std::string prefix;
   SmallVector<Clock::time_point, 4> started;
 };
 
 } // namespace
 
 void tdsl::report::timePasses(PassManager &manager,
-                              std::vector<Duration> &times) {
-  manager.addInstrumentation(std::make_unique<PassClock>(times));
+                              std::vector<Duration> &times, StringRef prefix) {
+  manager.addInstrumentation(std::make_unique<PassClock>(times, prefix));
 }

@@ -67,6 +67,8 @@ ExitCode tdslc::check(const Options &given) {
   if (ExitCode code = runFrontend(options, program))
     return code;
   PassErrors errors(program, options);
+  if (!runRolling(program, options, *program.module))
+    return Internal;
   if (options.checkGrad) {
     tdsl::autodiff::GradientCheckOptions checkOptions;
     checkOptions.verbose = options.verbose;

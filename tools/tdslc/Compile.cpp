@@ -21,7 +21,6 @@
 #include "tdsl/Target/CPU/CompileCPU.h"
 #include "tdsl/Target/GPU/GPUTarget.h"
 #include "tdsl/Transforms/Accumulate.h"
-#include "tdsl/Transforms/RollLayers.h"
 
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -136,7 +135,6 @@ ExitCode tdslc::runFrontend(const Options &options, Program &program) {
       tdsl::emitProgram(*result->program, sources, program.context);
   if (!program.module)
     return Internal;
-  tdsl::rollLayers(*program.module, options.rolledLayers);
   return Fine;
 }
 
@@ -166,15 +164,15 @@ static OwningOpRef<ModuleOp> makeMicroBatch(const Options &options,
   if (!module)
     return {};
   // As the whole program, whose variables it has.
-  tdsl::rollLayers(*module, options.rolledLayers);
-  if (!completeEntries(*module, options))
+  if (!runRolling(program, options, *module) ||
+      !completeEntries(program, options, *module))
     return {};
   return module;
 }
 
 /// Gives the steps of the program copies for micro-batches.
 static ExitCode splitBatches(const Options &options, Program &program) {
-  if (!completeEntries(*program.module, options))
+  if (!completeEntries(program, options, *program.module))
     return ProgramWrong;
   auto batches = tdsl::getMicroBatches(*program.module, options.accum);
   if (failed(batches))
@@ -290,16 +288,24 @@ ExitCode tdslc::compile(const Options &options) {
   if (!getTargets(options, targets))
     return UsageWrong;
 
-  StageTimer timer(options.time);
+  std::vector<tdsl::report::Duration> passTimes;
+  StageTimer timer(options.time, &passTimes);
   timer.begin("front end");
   DialectRegistry registry;
   tdsl::registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   Program program{{}, {}, context, {}};
+  if (options.time || !options.report.empty())
+    program.passTimes = &passTimes;
   Reporting reporting(options, program);
   if (ExitCode code = runFrontend(options, program))
     return code;
   PassErrors errors(program, options);
+  if (options.rolledLayers != 0) {
+    timer.begin("loops over layers");
+    if (!runRolling(program, options, *program.module))
+      return Internal;
+  }
   if (options.emit == "tds")
     return writeOutput(options.output, print(*program.module));
   if (options.saveTemps && options.input != "-") {
@@ -312,7 +318,7 @@ ExitCode tdslc::compile(const Options &options) {
   if (ExitCode code = saveStage(options, "tds", *program.module))
     return code;
   if (options.emit == "header") {
-    if (!completeEntries(*program.module, options))
+    if (!completeEntries(program, options, *program.module))
       return ProgramWrong;
     std::string text;
     llvm::raw_string_ostream os(text);
@@ -320,9 +326,11 @@ ExitCode tdslc::compile(const Options &options) {
     return writeOutput(options.output, text);
   }
 
-  if (options.accum > 1)
+  if (options.accum > 1) {
+    timer.begin("parts of the batch");
     if (ExitCode code = splitBatches(options, program))
       return code;
+  }
 
   if (!options.memoryBudget.empty()) {
     timer.begin("memory budget");
@@ -346,7 +354,8 @@ ExitCode tdslc::compile(const Options &options) {
 
   std::vector<std::string> files;
   for (const Target &target : targets) {
-    timer.begin(target.arch + ": fusion and schedules");
+    program.passPrefix = target.arch + ": ";
+    timer.begin(program.passPrefix + "fusion and schedules");
     OwningOpRef<ModuleOp> module = makeKernels(program, options, target);
     if (!module)
       return Internal;
@@ -354,7 +363,7 @@ ExitCode tdslc::compile(const Options &options) {
       return writeOutput(options.output, print(*module));
     if (ExitCode code = saveStage(options, target.arch + ".kernels", *module))
       return code;
-    timer.begin(target.arch + ": planning");
+    timer.begin(program.passPrefix + "planning");
     if (!runPlanning(program, *module))
       return Internal;
     if (options.emit == "plan")
@@ -366,7 +375,7 @@ ExitCode tdslc::compile(const Options &options) {
           *module, {}, getSourceFolder(program.path));
       return writeOutput(options.output, tdsl::report::makeGraph(described));
     }
-    timer.begin(target.arch + ": code");
+    timer.begin(program.passPrefix + "code");
     if (options.emit == "llvm" && target.isCPU) {
       auto cpuTarget = tdsl::cpu::CPUTarget::get(target.arch);
       llvm::LLVMContext llvmContext;

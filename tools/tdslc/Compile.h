@@ -28,8 +28,10 @@ struct Program {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   /// Its files, without the standard modules.
   std::vector<tdsl::report::SourceFile> sources = {};
-  /// The time of each pass, where it is asked for.
-  std::optional<std::vector<tdsl::report::Duration>> passTimes = {};
+  /// Gets the time of each pass, where it is asked for; else null. `passPrefix`
+  /// stands before their names.
+  std::vector<tdsl::report::Duration> *passTimes = nullptr;
+  std::string passPrefix = {};
   std::string mainText = {}; ///< the first file alone
   bool hasMessages = false;  ///< of the front end, printed already
   std::string dataDim = {};  ///< the `dim` of the batch; empty: none
@@ -54,8 +56,8 @@ ExitCode document(const Options &options);
 /// standard output.
 ExitCode writeOutput(llvm::StringRef path, llvm::StringRef bytes);
 
-/// Reads, parses, checks and emits the program. On an error it is printed and
-/// the result is ProgramWrong.
+/// Reads, parses, checks and emits the program, layer by layer. On an error it
+/// is printed and the result is ProgramWrong.
 ExitCode runFrontend(const Options &options, Program &program);
 
 } // namespace tdslc

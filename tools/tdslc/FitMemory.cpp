@@ -92,6 +92,8 @@ private:
 std::optional<SmallVector<Need>> Fitter::plan(int64_t count, int64_t join) {
   Program trial{program.path, program.text, program.context,
                 program.module->clone()};
+  trial.passTimes = program.passTimes;
+  trial.passPrefix = "memory budget: ";
   trial.recompute = count;
   trial.recomputeJoin = join;
   hasFailed = true;

@@ -65,8 +65,9 @@ static cl::opt<std::string>
                   "llvm, ptx, cubin, graph (SVG), header (C++)"));
 static cl::opt<bool> saveTemps("save-temps", cl::cat(outputCategory),
                                cl::desc("keep every stage beside the output"));
-static cl::opt<bool> timePasses("time", cl::cat(outputCategory),
-                                cl::desc("print the time of each stage"));
+static cl::opt<bool>
+    timePasses("time", cl::cat(outputCategory),
+               cl::desc("print the time of each stage and pass"));
 
 static cl::list<std::string>
     defines("D", cl::Prefix, cl::value_desc("name=value"),

@@ -23,8 +23,6 @@ Reporting::Reporting(const Options &options, Program &program)
   notes.emplace(sourceFolder);
   if (failed(notes->install(program.context)))
     llvm::errs() << "tdslc: remarks cannot be collected\n";
-  if (!options.report.empty())
-    program.passTimes.emplace();
 }
 
 void Reporting::dropRemarks() {
@@ -45,7 +43,7 @@ void Reporting::addProgram(StageTimer &timer) {
   }
   report.stages = timer.take();
   if (program.passTimes)
-    program.passTimes->clear();
+    report.passes = *program.passTimes;
 }
 
 void Reporting::addTarget(ModuleOp plan, const Target &target, StringRef file,
@@ -69,7 +67,9 @@ void Reporting::addTarget(ModuleOp plan, const Target &target, StringRef file,
     addCode(described, file);
   described.stages = timer.take();
   if (program.passTimes)
-    described.passes = std::exchange(*program.passTimes, {});
+    for (const Duration &pass : *program.passTimes)
+      if (StringRef name = pass.name; name.consume_front(program.passPrefix))
+        described.passes.push_back({name.str(), pass.seconds});
   report.targets.push_back(std::move(described));
 }
 

@@ -21,6 +21,7 @@
 
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -33,7 +34,9 @@ using namespace tdslc;
 // Time
 //===----------------------------------------------------------------------===//
 
-StageTimer::StageTimer(bool enabled) : enabled(enabled) {
+StageTimer::StageTimer(bool enabled,
+                       const std::vector<report::Duration> *passes)
+    : enabled(enabled), passes(passes) {
   if (enabled)
     group = std::make_unique<llvm::TimerGroup>("tdslc", "tdslc stages");
 }
@@ -69,6 +72,24 @@ StageTimer::~StageTimer() {
   if (!enabled)
     return;
   group->print(llvm::errs(), /*ResetAfterPrint=*/true);
+  if (passes && !passes->empty())
+    printPasses();
+}
+
+void StageTimer::printPasses() const {
+  std::vector<report::Duration> sorted = *passes;
+  llvm::sort(sorted, [](const auto &lhs, const auto &rhs) {
+    return std::tie(rhs.seconds, lhs.name) < std::tie(lhs.seconds, rhs.name);
+  });
+  double total = 0;
+  for (const report::Duration &pass : sorted)
+    total += pass.seconds;
+  llvm::errs() << "   ---Wall Time---  --- Pass ---\n";
+  for (const report::Duration &pass : sorted)
+    llvm::errs() << llvm::format("   %6.4f (%5.1f%%)  ", pass.seconds,
+                                 100 * pass.seconds / std::max(total, 1e-9))
+                 << pass.name << "\n";
+  llvm::errs() << "\n";
 }
 
 //===----------------------------------------------------------------------===//
@@ -129,10 +150,25 @@ static PipelineOptions getPipelineOptions(const Options &options) {
   return pipeline;
 }
 
-bool tdslc::completeEntries(ModuleOp module, const Options &options) {
-  PassManager passes(module.getContext(), ModuleOp::getOperationName());
-  buildEntryPipeline(passes, getPipelineOptions(options));
+/// Runs the passes, timed where that is asked for.
+static bool run(PassManager &passes, Program &program, ModuleOp module) {
+  if (program.passTimes)
+    report::timePasses(passes, *program.passTimes, program.passPrefix);
   return succeeded(passes.run(module));
+}
+
+bool tdslc::runRolling(Program &program, const Options &options,
+                       ModuleOp module) {
+  PassManager passes(&program.context, ModuleOp::getOperationName());
+  buildLayerPipeline(passes, options.rolledLayers);
+  return run(passes, program, module);
+}
+
+bool tdslc::completeEntries(Program &program, const Options &options,
+                            ModuleOp module) {
+  PassManager passes(&program.context, ModuleOp::getOperationName());
+  buildEntryPipeline(passes, getPipelineOptions(options));
+  return run(passes, program, module);
 }
 
 bool tdslc::runDifferentiation(Program &program, const Options &options) {
@@ -141,7 +177,7 @@ bool tdslc::runDifferentiation(Program &program, const Options &options) {
   pipeline.recomputeJoin = program.recomputeJoin;
   PassManager passes(&program.context, ModuleOp::getOperationName());
   buildDifferentiationPipeline(passes, pipeline);
-  return succeeded(passes.run(*program.module));
+  return run(passes, program, *program.module);
 }
 
 OwningOpRef<ModuleOp> tdslc::makeKernels(Program &program,
@@ -153,9 +189,7 @@ OwningOpRef<ModuleOp> tdslc::makeKernels(Program &program,
   pipeline.targetDescription = options.targetDescription;
   PassManager passes(&program.context, ModuleOp::getOperationName());
   buildKernelPipeline(passes, pipeline, target.arch);
-  if (program.passTimes)
-    report::timePasses(passes, *program.passTimes);
-  if (failed(passes.run(*module)))
+  if (!run(passes, program, *module))
     return {};
   return module;
 }
@@ -163,9 +197,7 @@ OwningOpRef<ModuleOp> tdslc::makeKernels(Program &program,
 bool tdslc::runPlanning(Program &program, ModuleOp module) {
   PassManager passes(module.getContext(), ModuleOp::getOperationName());
   buildPlanningPipeline(passes);
-  if (program.passTimes)
-    report::timePasses(passes, *program.passTimes);
-  return succeeded(passes.run(module));
+  return run(passes, program, module);
 }
 
 std::string tdslc::getSourceFolder(StringRef path) {

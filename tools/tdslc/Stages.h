@@ -17,10 +17,13 @@
 namespace tdslc {
 
 /// Prints the time of the parts of a run when it goes out of scope, if asked
-/// for. Wall time and CPU time, by LLVM's timers.
+/// for. Wall time and CPU time, by LLVM's timers. Then the wall time of each
+/// pass in `passes`, which outlives the timer.
 class StageTimer {
 public:
-  explicit StageTimer(bool enabled);
+  explicit StageTimer(
+      bool enabled,
+      const std::vector<tdsl::report::Duration> *passes = nullptr);
   ~StageTimer();
   /// Ends the stage at hand and begins another.
   void begin(llvm::StringRef stage);
@@ -29,7 +32,9 @@ public:
 
 private:
   void end();
+  void printPasses() const;
   bool enabled;
+  const std::vector<tdsl::report::Duration> *passes;
   std::unique_ptr<llvm::TimerGroup> group;
   std::vector<std::unique_ptr<llvm::Timer>> timers;
   std::vector<tdsl::report::Duration> durations;
@@ -53,8 +58,14 @@ struct Target {
 /// false where it is none.
 bool parseTarget(llvm::StringRef text, const Options &options, Target &target);
 
-/// Gives the entries all the results that they will have, calls inlined.
-bool completeEntries(mlir::ModuleOp module, const Options &options);
+/// Makes equal layers of `module` loops, where the options want that.
+bool runRolling(Program &program, const Options &options,
+                mlir::ModuleOp module);
+
+/// Gives the entries of `module` all the results that they will have, calls
+/// inlined.
+bool completeEntries(Program &program, const Options &options,
+                     mlir::ModuleOp module);
 
 /// Differentiates and cleans up; the module then is what --emit=tds-opt prints.
 bool runDifferentiation(Program &program, const Options &options);

@@ -42,6 +42,10 @@ void registerAllDialects(mlir::DialectRegistry &registry);
 /// Registers every pass and pipeline by its flag, for tds-opt.
 void registerAllPasses();
 
+/// Makes loops of equal layers where there are `minLayers` or more; 0: nothing.
+/// What the front end emits comes here first.
+void buildLayerPipeline(mlir::OpPassManager &manager, int64_t minLayers);
+
 /// From what the front end emits to entries with all the results and variables
 /// that they will have: the first part of the pipeline below.
 void buildEntryPipeline(mlir::OpPassManager &manager,

@@ -174,8 +174,8 @@ struct Report {
   /// The options of the command line that change the result.
   std::string options;
   std::vector<SourceFile> sources;
-  /// What all targets share: front end, differentiation.
-  std::vector<Duration> stages;
+  /// What all targets share: front end, differentiation; and the passes within.
+  std::vector<Duration> stages, passes;
   std::vector<TargetReport> targets;
 };
 
@@ -184,8 +184,10 @@ struct Report {
 TargetReport describePlan(mlir::ModuleOp plan, std::vector<Note> notes,
                           llvm::StringRef sourceFolder);
 
-/// From now on adds the time of each pass of `manager` to `times`.
-void timePasses(mlir::PassManager &manager, std::vector<Duration> &times);
+/// From now on adds the time of each pass of `manager` to `times`, under the
+/// name of the pass behind `prefix`.
+void timePasses(mlir::PassManager &manager, std::vector<Duration> &times,
+                llvm::StringRef prefix);
 
 /// Adds the PTX of each kernel.
 void addCode(TargetReport &target, llvm::StringRef ptx);
