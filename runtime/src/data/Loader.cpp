@@ -345,7 +345,9 @@ const tds_tensor *Loader::next(uint64_t *rows) {
   ++giveBatch;
   if (rows)
     *rows = batch->rows;
-  return batch->tensors.data();
+  // Null is the end of the epoch, also where an entry takes no inputs.
+  static const tds_tensor none{};
+  return batch->tensors.empty() ? &none : batch->tensors.data();
 }
 
 } // namespace tdsrt
