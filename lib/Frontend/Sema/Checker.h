@@ -424,7 +424,9 @@ private:
   void collectIndices(const ast::Expr *e,
                       llvm::SmallVectorImpl<IndexVar *> &out);
   IndexForm classify(const ast::Expr *e, Linear &out);
+  IndexForm classifyImpl(const ast::Expr *e, Linear &out);
   bool interval(const ast::Expr *e, int64_t &low, int64_t &high);
+  bool intervalImpl(const ast::Expr *e, int64_t &low, int64_t &high);
   void bindVisible(llvm::ArrayRef<IndexVar *> vars);
   Value buildGeneric(llvm::ArrayRef<IndexVar *> free, const ast::Expr *value,
                      const ast::ReduceExpr *reduce, Range range);

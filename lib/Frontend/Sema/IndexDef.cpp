@@ -169,7 +169,33 @@ void Checker::collectIndices(const ast::Expr *e,
 
 /// How an index expression depends on the indices. Linear ones give their
 /// coefficients.
+/// Coefficients and places stay far from where 64 bits end, so that sums and
+/// opposites of them never wrap. No tensor has as many elements.
+static constexpr int64_t kIndexLimit = int64_t(1) << 62;
+
+static bool isWithinLimit(int64_t number) {
+  return number < kIndexLimit && number > -kIndexLimit;
+}
+
+static int64_t multiplySaturating(int64_t a, int64_t b) {
+  int64_t product;
+  return llvm::MulOverflow(a, b, product) ? kIndexLimit : product;
+}
+
 Checker::IndexForm Checker::classify(const ast::Expr *e, Linear &out) {
+  IndexForm form = classifyImpl(e, out);
+  bool fits = isWithinLimit(out.constant);
+  for (const auto &term : out.terms)
+    fits &= isWithinLimit(term.second);
+  if (fits || form == IndexForm::Value)
+    return form;
+  if (!definition->failed)
+    report(Diag::SizeOverflow, e->range);
+  definition->failed = true;
+  return IndexForm::Value;
+}
+
+Checker::IndexForm Checker::classifyImpl(const ast::Expr *e, Linear &out) {
   if (!mentionsIndex(e) && !mentionsCounter(e)) {
     // A size, or a scalar that was computed: a gather. Built once, outside.
     if (isa<ast::IndexExpr, ast::ReduceExpr>(e))
@@ -237,8 +263,7 @@ Checker::IndexForm Checker::classify(const ast::Expr *e, Linear &out) {
         return IndexForm::Quasi;
       int64_t sign = binary->op == BinaryOp::Add ? 1 : -1;
       out = l;
-      if (llvm::AddOverflow(out.constant, sign * r.constant, out.constant))
-        return IndexForm::Value;
+      out.constant += sign * r.constant;
       for (auto [var, coefficient] : r.terms) {
         auto *it = llvm::find_if(
             out.terms, [v = var](const auto &t) { return t.first == v; });
@@ -258,12 +283,12 @@ Checker::IndexForm Checker::classify(const ast::Expr *e, Linear &out) {
         return IndexForm::Quasi;
       int64_t factor = leftConstant ? l.constant : r.constant;
       out = leftConstant ? r : l;
-      bool overflow = llvm::MulOverflow(out.constant, factor, out.constant);
+      out.constant = multiplySaturating(out.constant, factor);
       for (auto &term : out.terms)
-        overflow |= llvm::MulOverflow(term.second, factor, term.second);
+        term.second = multiplySaturating(term.second, factor);
       if (factor == 0)
         out.terms.clear();
-      return overflow ? IndexForm::Value : IndexForm::Linear;
+      return IndexForm::Linear;
     }
     default: // `//` and `%`
       if (right != IndexForm::Linear || !r.terms.empty() || r.constant <= 0)
@@ -279,6 +304,11 @@ Checker::IndexForm Checker::classify(const ast::Expr *e, Linear &out) {
 /// The least and the largest value of an index expression, ranges known and
 /// not empty.
 bool Checker::interval(const ast::Expr *e, int64_t &low, int64_t &high) {
+  return intervalImpl(e, low, high) && isWithinLimit(low) &&
+         isWithinLimit(high);
+}
+
+bool Checker::intervalImpl(const ast::Expr *e, int64_t &low, int64_t &high) {
   Linear linear;
   IndexForm form = classify(e, linear);
   if (form == IndexForm::Linear) {
@@ -694,9 +724,12 @@ void Checker::solveRanges(Definition &def) {
           coefficient = c;
           continue;
         }
-        int64_t reach = c * std::max<int64_t>(var->extent - 1, 0);
-        (reach < 0 ? low : high) += reach;
+        int64_t reach =
+            multiplySaturating(c, std::max<int64_t>(var->extent - 1, 0));
+        int64_t &end = reach < 0 ? low : high;
+        good &= !llvm::AddOverflow(end, reach, end);
       }
+      good &= isWithinLimit(low) && isWithinLimit(high);
       if (!good || !unknown)
         continue;
       // c * i + rest stays in [0, size): the largest i of the one side; the
@@ -734,16 +767,19 @@ void Checker::checkReads(Definition &def) {
   if (empty)
     return;
   for (const ReadSite &site : def.reads) {
-    if (site.guarded)
-      continue;
     const ast::IndexItem &item = site.expr->items[site.axis];
     int64_t low = 0, high = 0;
     frame->push();
     bindVisible(site.visible);
     bool known = interval(item.value, low, high);
     frame->pop();
-    if (known && low >= 0 && high < site.size)
+    if (known && (site.guarded || (low >= 0 && high < site.size)))
       continue;
+    if (!known && site.form != IndexForm::Value) {
+      report(Diag::SizeOverflow, item.range);
+      def.failed = true;
+      return;
+    }
     auto d = report(Diag::ReadOutside, item.range);
     d << Twine(site.axis) << site.baseName.take_front(40) << Twine(site.size);
     if (known)

@@ -150,6 +150,25 @@ TEST(Mistakes, TooMuch) {
           "E0803", "layer m[6000000]"}});
 }
 
+TEST(Mistakes, IndicesThatWouldWrap) {
+  for (const char *index :
+       {"x[i * 9223372036854775807 * 2]",
+        "padded(x, 0)[i * 4611686018427387904 + 3]",
+        "padded(x, 0)[i * 4611686018427387900]",
+        "padded(x, 0)[i - 4611686018427387905]",
+        "padded(x, 0)[(i * 2305843009213693952) // 3]",
+        "clamped(x)[-(i * 9223372036854775807) - 9223372036854775807]"}) {
+    Checked checked(std::string("export fn f(x: f32[4]) -> f32[4] {\n"
+                                "  let y[i < 4] = ") +
+                    index + "\n  y }");
+    EXPECT_EQ(checked.codes(), "E0411") << index << "\n" << checked.text();
+  }
+  EXPECT_EQ(Checked("export fn f(x: f32[4]) -> f32[4] {\n  let y[i < 4] = "
+                    "padded(x, 0)[i * 1000000000000]\n  y }")
+                .codes(),
+            "");
+}
+
 TEST(Mistakes, Derivatives) {
   check({{"fn f(x: f32[n]) -> f32[n] { x * x } vjp (x, r, d) -> (dx) {\n"
           "  sum(d * x) }\nexport fn g(x: f32[4]) -> f32[4] {\n"
