@@ -108,7 +108,7 @@ private:
                        ast::Expr *&optimizer, ast::Ident &name,
                        llvm::StringRef overWord);
 
-  // Declarations (Parser.cpp).
+  // Declarations (ParseDecl.cpp).
   using DeclList = llvm::SmallVectorImpl<ast::Decl *>;
   void parseDecl(DeclList &out, llvm::StringRef where);
   void parseDim(DeclList &out);

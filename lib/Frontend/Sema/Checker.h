@@ -377,7 +377,7 @@ private:
                       llvm::SmallVectorImpl<const ast::Expr *> &out);
   bool canDraw(Range range);
 
-  // Index definitions (IndexDef.cpp, IndexBody.cpp).
+  // Index definitions (IndexDef.cpp, IndexForm.cpp, IndexBody.cpp).
   enum class IndexForm { Linear, Quasi, Value };
   struct Linear {
     llvm::SmallVector<std::pair<IndexVar *, int64_t>, 4> terms;
