@@ -98,7 +98,7 @@ private:
     const Entry *entry;
     const Launch *launch;
     std::string details;
-    std::vector<unsigned> commands;
+    std::vector<std::string> commands;
   };
   struct Line {
     std::vector<Group> own;
@@ -135,8 +135,8 @@ private:
     for (Group &group : groups)
       if (group.entry == &entry && group.launch->kernel == launch.kernel &&
           group.details == details)
-        return group.commands.push_back(launch.command);
-    groups.push_back({&entry, &launch, std::move(details), {launch.command}});
+        return group.commands.push_back(launch.number);
+    groups.push_back({&entry, &launch, std::move(details), {launch.number}});
   }
 
   std::string getDetails(const Entry &entry, const Launch &launch,
@@ -156,23 +156,28 @@ private:
     details << "\n";
     for (const std::string &sentence : describeNotes(target, launch))
       details << "    " << sentence << "\n";
-    for (const Edge &edge : launch.inputs) {
-      const Launch &producer = entry.launches[edge.producer];
-      details << "    reads " << formatBytes(edge.bytes) << " of "
-              << target.kernels[producer.kernel].symbol;
-      if (!producer.places.empty())
-        details << " (" << producer.places.front().getLine() << ")";
-      if (!edge.reason.empty())
-        details << ", not joined: " << edge.reason;
-      details << "\n";
-    }
+    for (const std::vector<Edge> *edges : {&launch.inputs, &launch.carried})
+      for (const Edge &edge : *edges)
+        describeEdge(details, entry, edge);
     return text;
+  }
+
+  void describeEdge(llvm::raw_ostream &os, const Entry &entry,
+                    const Edge &edge) {
+    const Launch &producer = entry.launches[edge.producer];
+    os << "    reads " << formatBytes(edge.bytes) << " of "
+       << target.kernels[producer.kernel].symbol;
+    if (!producer.places.empty())
+      os << " (" << producer.places.front().getLine() << ")";
+    if (!edge.reason.empty())
+      os << ", not joined: " << edge.reason;
+    os << "\n";
   }
 
   static std::string getNames(const Group &group) {
     std::string text = group.entry->name;
     for (auto [i, command] : llvm::enumerate(group.commands))
-      text += (i ? ", " : " ") + std::to_string(command);
+      text += (i ? ", " : " ") + command;
     return text;
   }
 

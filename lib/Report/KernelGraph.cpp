@@ -89,7 +89,7 @@ Picture report::drawGraph(const TargetReport &target, const Entry &entry,
     std::string source =
         launch.places.empty() ? "" : launch.places.front().getLine();
     if (!linkPrefix.empty())
-      os << "<a href=\"" << escape(linkPrefix) << launch.command << "\">";
+      os << "<a href=\"" << escape(linkPrefix) << launch.number << "\">";
     os << "<g><title>" << escape(kernel.title) << "</title>"
        << llvm::formatv("<rect class=\"box\" x=\"{0:f0}\" y=\"{1:f0}\" "
                         "width=\"{2:f0}\" height=\"{3:f0}\" rx=\"4\"/>",
@@ -98,7 +98,7 @@ Picture report::drawGraph(const TargetReport &target, const Entry &entry,
                         "width=\"5\" height=\"{3:f0}\"/>",
                         getKindClass(kernel.kind), x, y, kBoxHeight)
        << llvm::formatv("<text x=\"{0:f0}\" y=\"{1:f0}\">", x + 13, y + 19)
-       << launch.command << " " << escape(kernel.symbol) << "</text>"
+       << launch.number << " " << escape(kernel.symbol) << "</text>"
        << llvm::formatv("<text class=\"note\" x=\"{0:f0}\" y=\"{1:f0}\">",
                         x + 13, y + 36)
        << escape(source) << (source.empty() ? "" : ", ")

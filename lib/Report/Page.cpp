@@ -50,8 +50,8 @@ private:
   std::string getId(const Twine &rest) const {
     return escape(("t-" + target.arch + rest).str());
   }
-  std::string getLaunchId(const Entry &entry, unsigned command) const {
-    return getId("-" + entry.name + "-" + Twine(command));
+  std::string getLaunchId(const Entry &entry, const Launch &launch) const {
+    return getId("-" + entry.name + "-" + launch.number);
   }
 
   //===------------------------------------------------------------------===//
@@ -133,12 +133,11 @@ private:
           }
       for (auto &[line, kernels] : byLine)
         for (auto &[kernel, launches] : kernels)
-          chips[line] +=
-              "<a class=\"chip " + getKindClass(target.kernels[kernel].kind) +
-              "\" href=\"#" + getLaunchId(entry, launches.front()->command) +
-              "\">" + escape(entry.name) + " " +
-              std::to_string(launches.front()->command) + getCount(launches) +
-              "</a>";
+          chips[line] += "<a class=\"chip " +
+                         getKindClass(target.kernels[kernel].kind) +
+                         "\" href=\"#" + getLaunchId(entry, *launches.front()) +
+                         "\">" + escape(entry.name) + " " +
+                         launches.front()->number + getCount(launches) + "</a>";
     }
     if (report.sources.size() > 1)
       os << "<div class=\"soft\">" << escape(file.name) << "</div>\n";
@@ -159,22 +158,22 @@ private:
       bytes += launch->bytes;
     os << "<details><summary><span class=\"k " << getKindClass(kernel.kind)
        << "\"></span><b>" << escape(entry.name) << " "
-       << launches.front()->command << getCount(launches) << "</b> <code>"
+       << launches.front()->number << getCount(launches) << "</b> <code>"
        << escape(kernel.symbol) << "</code> <span class=\"soft\">"
        << formatBytes(bytes) << "</span><br><code>" << escape(kernel.title)
        << "</code></summary>\n";
     for (const Launch *launch : launches)
       writeLaunch(entry, kernel, *launch);
-    writeCode(kernel, getLaunchId(entry, launches.front()->command));
+    writeCode(kernel, getLaunchId(entry, *launches.front()));
     os << "</details>\n";
   }
 
   void writeLaunch(const Entry &entry, const Kernel &kernel,
                    const Launch &launch) {
-    os << "<div class=\"in\" id=\"" << getLaunchId(entry, launch.command)
-       << "\" data-launch=\"" << escape(entry.name) << " " << launch.command
+    os << "<div class=\"in\" id=\"" << getLaunchId(entry, launch)
+       << "\" data-launch=\"" << escape(entry.name) << " " << launch.number
        << " " << escape(kernel.symbol) << "\">\n<p><b>" << escape(entry.name)
-       << " " << launch.command << "</b> "
+       << " " << launch.number << "</b> "
        << describeMoved(launch.bytes, launch.leastBytes);
     if (launch.flops)
       os << "; " << formatCount(launch.flops) << "FLOP";
@@ -187,16 +186,17 @@ private:
       os << "<li>holds " << escape(llvm::join(lines, ", ")) << "</li>\n";
     for (const std::string &sentence : describeNotes(target, launch))
       os << "<li>" << escape(sentence) << "</li>\n";
-    for (const Edge &edge : launch.inputs)
-      writeEdge(entry, edge);
+    for (const std::vector<Edge> *edges : {&launch.inputs, &launch.carried})
+      for (const Edge &edge : *edges)
+        writeEdge(entry, edge);
     os << "</ul>\n</div>\n";
   }
 
   void writeEdge(const Entry &entry, const Edge &edge) {
     const Launch &producer = entry.launches[edge.producer];
     os << "<li>reads " << formatBytes(edge.bytes) << " of <a href=\"#"
-       << getLaunchId(entry, producer.command) << "\">" << escape(entry.name)
-       << " " << producer.command << "</a> <code>"
+       << getLaunchId(entry, producer) << "\">" << escape(entry.name) << " "
+       << producer.number << "</a> <code>"
        << escape(target.kernels[producer.kernel].symbol) << "</code>";
     if (!edge.reason.empty())
       os << "; not joined: " << escape(edge.reason);

@@ -233,7 +233,8 @@ private:
     writers.clear();
     known.clear();
     for (Operation &command : *op.getBlock())
-      entry.numCommands += readCommand(entry, command, 1);
+      entry.numCommands +=
+          readCommand(entry, command, 1, std::to_string(entry.numCommands));
     addMemory(op, entry);
     addNotes(op, entry);
     target.entries.push_back(std::move(entry));
@@ -257,17 +258,22 @@ private:
   }
 
   /// Whether `op` is a command; it runs `runs` times a call.
-  bool readCommand(Entry &entry, Operation &op, int64_t runs) {
+  bool readCommand(Entry &entry, Operation &op, int64_t runs,
+                   const std::string &number) {
     if (auto launch = dyn_cast<LaunchOp>(op)) {
       entry.launches.push_back(readLaunch(entry, launch, runs));
+      entry.launches.back().number = number;
       entry.numLaunches += runs;
     } else if (auto copy = dyn_cast<CopyOp>(op)) {
       addCopy(entry, copy.getFrom(), copy.getTo(), runs);
     } else if (auto fill = dyn_cast<FillOp>(op)) {
       addCopy(entry, {}, fill.getTo(), runs);
     } else if (auto loop = dyn_cast<LoopOp>(op)) {
+      unsigned first = entry.launches.size(), count = 0;
       for (Operation &inner : *loop.getBlock())
-        readCommand(entry, inner, runs * loop.getTrips());
+        count += readCommand(entry, inner, runs * loop.getTrips(),
+                             number + "." + std::to_string(count));
+      addCarried(entry, loop, first);
     } else {
       return false;
     }
@@ -334,6 +340,33 @@ private:
     }
   }
 
+  /// The edges from one iteration of a loop to the next, whose launches are
+  /// those from `first` on: what is read before it is written in the body.
+  void addCarried(Entry &entry, LoopOp loop, unsigned first) {
+    unsigned number = first;
+    loop.walk<WalkOrder::PreOrder>([&](LaunchOp op) {
+      Launch &launch = entry.launches[number];
+      for (auto buffer : op.getInputs().getAsRange<BufferAttr>()) {
+        std::optional<unsigned> last;
+        bool isOwn = false; // written in this iteration
+        for (auto &[written, writer] : writers[getSpaceOf(buffer)]) {
+          if (writer < first || !written.overlaps(buffer))
+            continue;
+          isOwn |= writer < number;
+          last = writer;
+        }
+        // A loop in the loop may have seen it already.
+        bool isKnown = llvm::any_of(launch.carried, [&](const Edge &edge) {
+          return edge.producer == last;
+        });
+        if (last && !isOwn && !isKnown)
+          launch.carried.push_back({*last, buffer.getBytes(),
+                                    "it is computed in the iteration before"});
+      }
+      ++number;
+    });
+  }
+
   void addMemory(EntryOp op, Entry &entry) {
     MemoryProfile profile = profileMemory(op);
     entry.liveBytes.assign(profile.liveBytes.begin(), profile.liveBytes.end());
@@ -365,17 +398,21 @@ private:
   /// that fits best: a line may have many kernels.
   void addNotes(EntryOp op, Entry &entry) {
     std::vector<Parts> partsOf;
-    for (auto launch : op.getBlock()->getOps<LaunchOp>()) {
+    std::vector<Operation *> loopOf;
+    // In the order of readCommand(), with those of loops.
+    op.walk<WalkOrder::PreOrder>([&](LaunchOp launch) {
+      loopOf.push_back(launch->getParentOp());
       std::vector<Attribute> parts;
       collectParts(launch.getLoc(), parts);
       partsOf.emplace_back(parts.begin(), parts.end());
-    }
+    });
     llvm::DenseMap<Attribute, SmallVector<unsigned>> notesOf;
     for (auto [number, note] : llvm::enumerate(target.notes))
       if (note.entry == entry.name)
         for (Attribute part : note.parts)
           notesOf[part].push_back(number);
-    for (auto [launch, own] : llvm::zip(entry.launches, partsOf)) {
+    for (auto [launch, own, loop] :
+         llvm::zip_equal(entry.launches, partsOf, loopOf)) {
       std::vector<unsigned> best(launch.inputs.size());
       SmallVector<unsigned> numbers;
       for (Attribute part : own)
@@ -401,6 +438,10 @@ private:
           }
         }
       }
+      for (Edge &edge : launch.inputs)
+        if (loopOf[edge.producer] != loop)
+          edge.reason = "a kernel of a loop is launched in each "
+                        "iteration, one outside of it once";
     }
   }
 

@@ -85,6 +85,9 @@ struct Edge {
 struct Launch {
   /// Its number among the commands of the entry; that of the loop it is in.
   unsigned command = 0;
+  /// Its name in the entry: the number of the command, and in loops that of the
+  /// command in the loop, "12" or "3.1".
+  std::string number;
   /// Number of its kernel in TargetReport::kernels.
   unsigned kernel = 0;
   /// Where the program says what it computes; the first is the main one.
@@ -95,6 +98,9 @@ struct Launch {
   /// Operations on floats.
   int64_t flops = 0;
   std::vector<Edge> inputs;
+  /// What it reads of the iteration before, by kernels of the same loop that
+  /// come later in the list or are this one.
+  std::vector<Edge> carried;
   /// Of TargetReport::notes.
   std::vector<unsigned> notes;
 };

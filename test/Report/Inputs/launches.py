@@ -24,7 +24,7 @@ def read_shown(path):
         text = file.read()
     shown = []
     if text.startswith("<!DOCTYPE html>"):
-        for match in re.finditer(r'data-launch="([^"]*) (\d+) (\w+)"', text):
+        for match in re.finditer(r'data-launch="([^"]*) ([\d.]+) (\w+)"', text):
             shown.append((html.unescape(match[1]), int(match[2]), match[3]))
         return shown
     for match in re.finditer(r"^  (\w+) \[(.*?) ([\d, ]+)\]: ", text, re.M):
