@@ -25,11 +25,11 @@ def read_shown(path):
     shown = []
     if text.startswith("<!DOCTYPE html>"):
         for match in re.finditer(r'data-launch="([^"]*) ([\d.]+) (\w+)"', text):
-            shown.append((html.unescape(match[1]), int(match[2]), match[3]))
+            shown.append((html.unescape(match[1]), match[2], match[3]))
         return shown
-    for match in re.finditer(r"^  (\w+) \[(.*?) ([\d, ]+)\]: ", text, re.M):
+    for match in re.finditer(r"^  (\w+) \[(.*?) ([\d., ]+)\]: ", text, re.M):
         for number in match[3].split(","):
-            shown.append((match[2], int(number), match[1]))
+            shown.append((match[2], number.strip(), match[1]))
     return shown
 
 
@@ -40,11 +40,17 @@ if not reads or without:
     sys.exit("%d reads, without a reason: %s" % (len(reads), without[:5]))
 
 manifest = read_manifest(sys.argv[2])
-launches = []
-for entry in manifest["entries"]:
-    for number, command in enumerate(entry["commands"]):
+
+
+def collect(entry, commands, prefix=""):
+    for number, command in enumerate(commands):
         if command["op"] == "launch":
-            launches.append((entry["name"], number, manifest["kernels"][command["kernel"]]["symbol"]))
+            yield entry, prefix + str(number), manifest["kernels"][command["kernel"]]["symbol"]
+        elif command["op"] == "loop":
+            yield from collect(entry, command["commands"], prefix + str(number) + ".")
+
+
+launches = [launch for entry in manifest["entries"] for launch in collect(entry["name"], entry["commands"])]
 shown = read_shown(sys.argv[1])
 if len(launches) < 2 or sorted(shown) != sorted(launches):
     sys.exit("missing: %s\ntoo many: %s" % (sorted(set(launches) - set(shown)), sorted(set(shown) - set(launches)) or len(shown)))
