@@ -49,6 +49,10 @@ std::vector<std::string> report::describeNotes(const TargetReport &target,
   return sentences;
 }
 
+std::string report::describeRuns(const Launch &launch) {
+  return launch.runs == 1 ? "" : "in " + std::to_string(launch.runs) + " runs ";
+}
+
 std::string report::describeMoved(int64_t bytes, int64_t leastBytes) {
   std::string text = "moves " + formatBytes(bytes);
   if (leastBytes == bytes)
@@ -98,7 +102,7 @@ private:
     const Entry *entry;
     const Launch *launch;
     std::string details;
-    std::vector<std::string> commands;
+    std::vector<std::string> numbers;
   };
   struct Line {
     std::vector<Group> own;
@@ -135,7 +139,7 @@ private:
     for (Group &group : groups)
       if (group.entry == &entry && group.launch->kernel == launch.kernel &&
           group.details == details)
-        return group.commands.push_back(launch.number);
+        return group.numbers.push_back(launch.number);
     groups.push_back({&entry, &launch, std::move(details), {launch.number}});
   }
 
@@ -150,34 +154,30 @@ private:
         others.push_back(place.getLine());
     if (!others.empty())
       details << "    holds also " << llvm::join(others, ", ") << "\n";
-    details << "    " << describeMoved(launch.bytes, launch.leastBytes);
+    details << "    " << describeRuns(launch)
+            << describeMoved(launch.bytes, launch.leastBytes);
     if (launch.flops)
       details << "; " << formatCount(launch.flops) << "FLOP";
     details << "\n";
     for (const std::string &sentence : describeNotes(target, launch))
       details << "    " << sentence << "\n";
-    for (const std::vector<Edge> *edges : {&launch.inputs, &launch.carried})
-      for (const Edge &edge : *edges)
-        describeEdge(details, entry, edge);
+    for (const Edge &edge : launch.inputs) {
+      const Launch &producer = entry.launches[edge.producer];
+      details << "    reads " << formatBytes(edge.bytes) << " of "
+              << target.kernels[producer.kernel].symbol;
+      if (!producer.places.empty())
+        details << " (" << producer.places.front().getLine() << ")";
+      if (!edge.reason.empty())
+        details << ", not joined: " << edge.reason;
+      details << "\n";
+    }
     return text;
-  }
-
-  void describeEdge(llvm::raw_ostream &os, const Entry &entry,
-                    const Edge &edge) {
-    const Launch &producer = entry.launches[edge.producer];
-    os << "    reads " << formatBytes(edge.bytes) << " of "
-       << target.kernels[producer.kernel].symbol;
-    if (!producer.places.empty())
-      os << " (" << producer.places.front().getLine() << ")";
-    if (!edge.reason.empty())
-      os << ", not joined: " << edge.reason;
-    os << "\n";
   }
 
   static std::string getNames(const Group &group) {
     std::string text = group.entry->name;
-    for (auto [i, command] : llvm::enumerate(group.commands))
-      text += (i ? ", " : " ") + command;
+    for (auto [i, number] : llvm::enumerate(group.numbers))
+      text += (i ? ", " : " ") + number;
     return text;
   }
 

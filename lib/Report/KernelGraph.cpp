@@ -35,18 +35,21 @@ static std::vector<Node> layOut(const Entry &entry) {
   std::vector<std::vector<unsigned>> layers;
   for (auto [number, launch] : llvm::enumerate(entry.launches)) {
     for (const Edge &edge : launch.inputs)
-      nodes[number].layer =
-          std::max(nodes[number].layer, nodes[edge.producer].layer + 1);
+      if (!edge.isCarried)
+        nodes[number].layer =
+            std::max(nodes[number].layer, nodes[edge.producer].layer + 1);
     layers.resize(std::max<size_t>(layers.size(), nodes[number].layer + 1));
     layers[nodes[number].layer].push_back(number);
   }
   for (std::vector<unsigned> &layer : layers) {
     auto getPull = [&](unsigned number) {
-      double sum = 0;
+      double sum = 0, count = 0;
       for (const Edge &edge : entry.launches[number].inputs)
-        sum += nodes[edge.producer].column;
-      size_t count = entry.launches[number].inputs.size();
-      return count ? sum / static_cast<double>(count) : 0;
+        if (!edge.isCarried) {
+          sum += nodes[edge.producer].column;
+          ++count;
+        }
+      return count ? sum / count : 0;
     };
     llvm::sort(layer, [&](unsigned lhs, unsigned rhs) {
       return std::pair(getPull(lhs), lhs) < std::pair(getPull(rhs), rhs);
@@ -65,14 +68,18 @@ Picture report::drawGraph(const TargetReport &target, const Entry &entry,
   for (auto [number, launch] : llvm::enumerate(entry.launches))
     for (const Edge &edge : launch.inputs) {
       const Node &from = nodes[edge.producer], &to = nodes[number];
-      if (from.column == to.column && from.layer + 1 < to.layer) {
-        // Past the boxes between, on their right.
-        double x = from.getX() + kBoxWidth, y0 = from.getY() + kBoxHeight / 2,
+      if (edge.isCarried ||
+          (from.column == to.column && from.layer + 1 < to.layer)) {
+        // Past the boxes between, on their right; the other way round where it
+        // goes to the next iteration.
+        double x0 = from.getX() + kBoxWidth, x1 = to.getX() + kBoxWidth,
+               y0 = from.getY() + kBoxHeight / 2,
                y1 = to.getY() + kBoxHeight / 2,
-               out = x + std::min(90.0, 14 + 5.0 * (to.layer - from.layer));
-        os << llvm::formatv("<path class=\"edge\" d=\"M{0:f0} {1:f0} C{2:f0} "
-                            "{1:f0} {2:f0} {3:f0} {0:f0} {3:f0}\"/>\n",
-                            x, y0, out, y1);
+               layers = std::abs(double(to.layer) - double(from.layer)),
+               out = std::max(x0, x1) + std::min(90.0, 14 + 5 * layers);
+        os << llvm::formatv("<path class=\"edge{5}\" d=\"M{0:f0} {1:f0} "
+                            "C{2:f0} {1:f0} {2:f0} {4:f0} {3:f0} {4:f0}\"/>\n",
+                            x0, y0, out, x1, y1, edge.isCarried ? " back" : "");
         picture.width = std::max(picture.width, out + kMargin);
         continue;
       }
@@ -98,7 +105,9 @@ Picture report::drawGraph(const TargetReport &target, const Entry &entry,
                         "width=\"5\" height=\"{3:f0}\"/>",
                         getKindClass(kernel.kind), x, y, kBoxHeight)
        << llvm::formatv("<text x=\"{0:f0}\" y=\"{1:f0}\">", x + 13, y + 19)
-       << launch.number << " " << escape(kernel.symbol) << "</text>"
+       << launch.number << " " << escape(kernel.symbol)
+       << (launch.runs == 1 ? "" : " &#215;" + std::to_string(launch.runs))
+       << "</text>"
        << llvm::formatv("<text class=\"note\" x=\"{0:f0}\" y=\"{1:f0}\">",
                         x + 13, y + 36)
        << escape(source) << (source.empty() ? "" : ", ")
@@ -132,7 +141,7 @@ std::string report::makeGraph(const TargetReport &target) {
              "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:f0} "
              "{1:f0}\" width=\"{0:f0}\" height=\"{1:f0}\">\n<style>"
              ".box{{fill:#f5f7fa;stroke:#d5dce5}.edge{{fill:none;stroke:#"
-             "8795a4}"
+             "8795a4}.back{{stroke-dasharray:4 3}.k-attention{{fill:#3f51b5}"
              ".k-contract{{fill:#2a6fb5}.k-row{{fill:#c2691b}.k-loop{{fill:"
              "#2b8a68}.k-scatter{{fill:#8c4fa3}.k-parts{{fill:#b03a5b}.k-other"
              "{{fill:#6b7785}text{{font:12px sans-serif;fill:#1b2530}.note"

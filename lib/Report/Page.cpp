@@ -88,7 +88,8 @@ private:
 
   void writeProgram() {
     os << "<h3>Program and kernels</h3>\n<p class=\"legend soft\">";
-    for (const char *kind : {"contract", "row", "loop", "scatter", "parts"})
+    for (const char *kind :
+         {"contract", "attention", "row", "loop", "scatter", "parts"})
       if (llvm::any_of(target.kernels, [&](const Kernel &kernel) {
             return kernel.kind == kind;
           }))
@@ -115,8 +116,10 @@ private:
   }
 
   static std::string getCount(const Launches &launches) {
-    return launches.size() == 1 ? ""
-                                : " &times;" + std::to_string(launches.size());
+    int64_t runs = 0;
+    for (const Launch *launch : launches)
+      runs += launch->runs;
+    return runs == 1 ? "" : " &times;" + std::to_string(runs);
   }
 
   void writeSource(const SourceFile &file) {
@@ -173,7 +176,7 @@ private:
     os << "<div class=\"in\" id=\"" << getLaunchId(entry, launch)
        << "\" data-launch=\"" << escape(entry.name) << " " << launch.number
        << " " << escape(kernel.symbol) << "\">\n<p><b>" << escape(entry.name)
-       << " " << launch.number << "</b> "
+       << " " << launch.number << "</b> " << describeRuns(launch)
        << describeMoved(launch.bytes, launch.leastBytes);
     if (launch.flops)
       os << "; " << formatCount(launch.flops) << "FLOP";
@@ -186,9 +189,8 @@ private:
       os << "<li>holds " << escape(llvm::join(lines, ", ")) << "</li>\n";
     for (const std::string &sentence : describeNotes(target, launch))
       os << "<li>" << escape(sentence) << "</li>\n";
-    for (const std::vector<Edge> *edges : {&launch.inputs, &launch.carried})
-      for (const Edge &edge : *edges)
-        writeEdge(entry, edge);
+    for (const Edge &edge : launch.inputs)
+      writeEdge(entry, edge);
     os << "</ul>\n</div>\n";
   }
 

@@ -11,7 +11,9 @@
 
 #include "ReadPlan.h"
 
-#include "tdsl/Artifact/CountOperations.h"
+#include "BufferWriters.h"
+#include "KernelUse.h"
+
 #include "tdsl/Artifact/Manifest.h"
 #include "tdsl/Dialect/Plan/PlanOps.h"
 #include "tdsl/Dialect/TDS/SourceLocation.h"
@@ -104,88 +106,10 @@ static std::string describeType(RankedTensorType type) {
 }
 
 //===----------------------------------------------------------------------===//
-// What a kernel does with its buffers
+// Entries
 //===----------------------------------------------------------------------===//
 
 namespace {
-
-struct KernelUse {
-  /// For each input the bytes that are read, and whether it is a factor of a
-  /// contraction.
-  SmallVector<int64_t> inputBytes;
-  SmallVector<bool> isFactor;
-  bool hasContraction = false;
-  int64_t flops = 0;
-};
-
-/// The argument of the outermost kernel that a value is, or -1.
-int64_t getArgument(Value value, tds::KernelOp outermost) {
-  while (auto argument = dyn_cast<BlockArgument>(value)) {
-    auto kernel = dyn_cast<tds::KernelOp>(argument.getOwner()->getParentOp());
-    if (!kernel)
-      return -1;
-    if (kernel == outermost)
-      return argument.getArgNumber();
-    value = kernel.getInputs()[argument.getArgNumber()];
-  }
-  return -1;
-}
-
-int64_t getNumPoints(Operation *op) {
-  if (auto generic = dyn_cast<tds::GenericOp>(op))
-    return generic.getType().getNumElements() * generic.getReductionSize();
-  int64_t points = 1;
-  for (int64_t extent : cast<tds::ScatterOp>(op).getExtents())
-    points *= extent;
-  return points;
-}
-
-KernelUse getUse(tds::KernelOp kernel) {
-  KernelUse use;
-  use.flops = countFloatOperations(kernel);
-  unsigned numInputs = kernel.getInputs().size();
-  use.isFactor.assign(numInputs, false);
-  // Of a tensor that is read at computed indices only, a gather, no more is
-  // read than one element for each point.
-  SmallVector<int64_t> gathered(numInputs, 0);
-  SmallVector<bool> isWhole(numInputs, false);
-  kernel.walk([&](Operation *op) {
-    if (auto contract = dyn_cast<tds::ContractOp>(op)) {
-      use.hasContraction = true;
-      for (Value factor : {contract.getLhs(), contract.getRhs()})
-        if (int64_t argument = getArgument(factor, kernel); argument >= 0)
-          use.isFactor[argument] = isWhole[argument] = true;
-    } else if (isa<tds::AttentionOp, tds::AttentionGradOp>(op)) {
-      use.hasContraction = true;
-      for (Value operand : op->getOperands())
-        if (int64_t argument = getArgument(operand, kernel); argument >= 0)
-          use.isFactor[argument] = isWhole[argument] = true;
-    } else if (auto read = dyn_cast<tds::ReadOp>(op)) {
-      int64_t argument = getArgument(read.getTensor(), kernel);
-      if (argument < 0)
-        return;
-      Operation *body = read->getParentOp();
-      bool isGather = llvm::any_of(read.getIndices(), [&](Value index) {
-        return !tds::getAffineIndex(index, body->getRegion(0).getArguments());
-      });
-      if (isGather)
-        gathered[argument] +=
-            getNumPoints(body) *
-            tds::getElementBytes(read.getTensorType().getElementType());
-      else
-        isWhole[argument] = true;
-    }
-  });
-  for (auto [i, input] : llvm::enumerate(kernel.getInputs())) {
-    int64_t bytes = getTensorBytes(input.getType());
-    use.inputBytes.push_back(isWhole[i] ? bytes : std::min(bytes, gathered[i]));
-  }
-  return use;
-}
-
-//===----------------------------------------------------------------------===//
-// Entries
-//===----------------------------------------------------------------------===//
 
 class PlanReader {
 public:
@@ -230,7 +154,8 @@ private:
     entry.arenaBytes = op.getArena();
     entry.scratchBytes = op.getScratch();
     entry.fixedBytes = fixedBytes + op.getInputBytes() + op.getResultBytes();
-    writers.clear();
+    writers = {};
+    loops.clear();
     known.clear();
     for (Operation &command : *op.getBlock())
       entry.numCommands +=
@@ -253,36 +178,48 @@ private:
       known.push_back(to);
   }
 
-  static std::pair<int, int64_t> getSpaceOf(BufferAttr buffer) {
-    return {static_cast<int>(buffer.getSpace()), buffer.getIndex()};
-  }
-
-  /// Whether `op` is a command; it runs `runs` times a call.
+  /// Whether `op` is a command; it runs `runs` times a call and has `number`.
   bool readCommand(Entry &entry, Operation &op, int64_t runs,
                    const std::string &number) {
+    if (auto loop = dyn_cast<LoopOp>(op)) {
+      readLoop(entry, loop, runs, number);
+      return true;
+    }
     if (auto launch = dyn_cast<LaunchOp>(op)) {
-      entry.launches.push_back(readLaunch(entry, launch, runs));
-      entry.launches.back().number = number;
+      entry.launches.push_back(readLaunch(entry, launch, runs, number));
       entry.numLaunches += runs;
     } else if (auto copy = dyn_cast<CopyOp>(op)) {
       addCopy(entry, copy.getFrom(), copy.getTo(), runs);
     } else if (auto fill = dyn_cast<FillOp>(op)) {
       addCopy(entry, {}, fill.getTo(), runs);
-    } else if (auto loop = dyn_cast<LoopOp>(op)) {
-      unsigned first = entry.launches.size(), count = 0;
-      for (Operation &inner : *loop.getBlock())
-        count += readCommand(entry, inner, runs * loop.getTrips(),
-                             number + "." + std::to_string(count));
-      addCarried(entry, loop, first);
     } else {
       return false;
     }
+    writers.add(op, entry.launches.size() - 1);
     return true;
   }
 
-  Launch readLaunch(const Entry &entry, LaunchOp op, int64_t runs) {
+  void readLoop(Entry &entry, LoopOp loop, int64_t runs,
+                const std::string &number) {
+    LoopState state;
+    state.depth = loops.size();
+    state.since = writers.size();
+    unsigned next = entry.launches.size();
+    state.atEnd.addLoop(loop, next);
+    loops.push_back(std::move(state));
+    unsigned inside = 0;
+    for (Operation &command : *loop.getBlock())
+      inside += readCommand(entry, command, runs * loop.getTrips(),
+                            number + "." + std::to_string(inside));
+    loops.pop_back();
+  }
+
+  Launch readLaunch(const Entry &entry, LaunchOp op, int64_t runs,
+                    const std::string &number) {
     Launch launch;
     launch.command = entry.numCommands;
+    launch.number = number;
+    launch.runs = runs;
     launch.kernel = numberOf.lookup(op.getKernel());
     launch.places = getPlaces(op.getLoc(), sourceFolder);
     const KernelUse &use = uses[launch.kernel];
@@ -309,7 +246,6 @@ private:
         launch.leastBytes += runs * buffer.getBytes();
       if (buffer.getSpace() != Space::Arena)
         known.push_back(buffer);
-      writers[getSpaceOf(buffer)].emplace_back(buffer, entry.launches.size());
     }
     return launch;
   }
@@ -326,45 +262,48 @@ private:
   }
 
   void addEdge(Launch &launch, BufferAttr buffer) {
-    for (auto &[written, writer] : llvm::reverse(writers[getSpaceOf(buffer)])) {
-      if (!written.overlaps(buffer))
-        continue;
-      auto edge = llvm::find_if(launch.inputs, [&, w = writer](const Edge &e) {
-        return e.producer == w;
-      });
-      if (edge == launch.inputs.end())
-        launch.inputs.push_back({writer, buffer.getBytes(), ""});
-      else
-        edge->bytes += buffer.getBytes();
+    if (std::optional<unsigned> writer = writers.find(buffer))
+      addEdge(launch, *writer, buffer.getBytes(), /*isCarried=*/false);
+    if (loops.empty())
       return;
-    }
+    // What the iteration before left, where this one has not written it yet. A
+    // slice of the loop is another place in each iteration.
+    const LoopState &loop = loops.back();
+    ArrayRef<int64_t> strides = buffer.getStrides();
+    bool isSlice = strides.size() > loop.depth && strides[loop.depth] != 0;
+    if (isSlice || writers.find(buffer, loop.since))
+      return;
+    if (std::optional<unsigned> writer = loop.atEnd.find(buffer))
+      addEdge(launch, *writer, buffer.getBytes(), /*isCarried=*/true);
   }
 
-  /// The edges from one iteration of a loop to the next, whose launches are
-  /// those from `first` on: what is read before it is written in the body.
-  void addCarried(Entry &entry, LoopOp loop, unsigned first) {
-    unsigned number = first;
-    loop.walk<WalkOrder::PreOrder>([&](LaunchOp op) {
-      Launch &launch = entry.launches[number];
-      for (auto buffer : op.getInputs().getAsRange<BufferAttr>()) {
-        std::optional<unsigned> last;
-        bool isOwn = false; // written in this iteration
-        for (auto &[written, writer] : writers[getSpaceOf(buffer)]) {
-          if (writer < first || !written.overlaps(buffer))
-            continue;
-          isOwn |= writer < number;
-          last = writer;
-        }
-        // A loop in the loop may have seen it already.
-        bool isKnown = llvm::any_of(launch.carried, [&](const Edge &edge) {
-          return edge.producer == last;
-        });
-        if (last && !isOwn && !isKnown)
-          launch.carried.push_back({*last, buffer.getBytes(),
-                                    "it is computed in the iteration before"});
+  static void addEdge(Launch &launch, unsigned writer, int64_t bytes,
+                      bool isCarried) {
+    for (Edge &edge : launch.inputs)
+      if (edge.producer == writer && edge.isCarried == isCarried) {
+        edge.bytes += bytes;
+        return;
       }
-      ++number;
-    });
+    launch.inputs.push_back({writer, bytes, isCarried, ""});
+  }
+
+  /// What stands between two launches that no pass thinks of joining: the
+  /// number of each but for its last part is that of the loop it is in.
+  static std::string describeLoops(const Launch &producer, const Launch &reader,
+                                   bool isCarried) {
+    if (isCarried)
+      return "it is computed in the iteration before";
+    auto getLoop = [](const Launch &launch) {
+      StringRef number = launch.number;
+      return number.take_front(number.rfind('.') + 1);
+    };
+    StringRef from = getLoop(producer), to = getLoop(reader);
+    if (from == to)
+      return "";
+    if (to.starts_with(from) || from.starts_with(to))
+      return "a kernel of a loop is launched in each iteration, one outside of "
+             "it once";
+    return "they are in different loops";
   }
 
   void addMemory(EntryOp op, Entry &entry) {
@@ -398,10 +337,7 @@ private:
   /// that fits best: a line may have many kernels.
   void addNotes(EntryOp op, Entry &entry) {
     std::vector<Parts> partsOf;
-    std::vector<Operation *> loopOf;
-    // In the order of readCommand(), with those of loops.
-    op.walk<WalkOrder::PreOrder>([&](LaunchOp launch) {
-      loopOf.push_back(launch->getParentOp());
+    op.walk([&](LaunchOp launch) {
       std::vector<Attribute> parts;
       collectParts(launch.getLoc(), parts);
       partsOf.emplace_back(parts.begin(), parts.end());
@@ -411,8 +347,10 @@ private:
       if (note.entry == entry.name)
         for (Attribute part : note.parts)
           notesOf[part].push_back(number);
-    for (auto [launch, own, loop] :
-         llvm::zip_equal(entry.launches, partsOf, loopOf)) {
+    for (auto [launch, own] : llvm::zip_equal(entry.launches, partsOf)) {
+      for (Edge &edge : launch.inputs)
+        edge.reason = describeLoops(entry.launches[edge.producer], launch,
+                                    edge.isCarried);
       std::vector<unsigned> best(launch.inputs.size());
       SmallVector<unsigned> numbers;
       for (Attribute part : own)
@@ -431,6 +369,8 @@ private:
           continue;
         }
         for (auto [i, edge] : llvm::enumerate(launch.inputs)) {
+          if (best[i] == 0 && !edge.reason.empty())
+            continue;
           unsigned there = countCommon(note.producer, partsOf[edge.producer]);
           if (there && common + there > best[i]) {
             best[i] = common + there;
@@ -438,10 +378,6 @@ private:
           }
         }
       }
-      for (Edge &edge : launch.inputs)
-        if (loopOf[edge.producer] != loop)
-          edge.reason = "a kernel of a loop is launched in each "
-                        "iteration, one outside of it once";
     }
   }
 
@@ -451,11 +387,15 @@ private:
   llvm::StringMap<unsigned> numberOf;
   std::vector<KernelUse> uses;
   int64_t fixedBytes = 0;
-  // Of the entry at hand: which launch wrote what in each space, and which
+  struct LoopState {
+    unsigned depth = 0;
+    size_t since = 0;    ///< the writes before the loop
+    BufferWriters atEnd; ///< what an iteration leaves
+  };
+  // Of the entry at hand: which launch wrote what, the loops around, and which
   // buffers outside the arena have been read or written.
-  llvm::DenseMap<std::pair<int, int64_t>,
-                 SmallVector<std::pair<BufferAttr, unsigned>>>
-      writers;
+  BufferWriters writers;
+  SmallVector<LoopState> loops;
   SmallVector<BufferAttr> known;
 };
 

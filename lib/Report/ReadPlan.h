@@ -27,6 +27,9 @@ std::string describeNote(const Note &note);
 std::vector<std::string> describeNotes(const TargetReport &target,
                                        const Launch &launch);
 
+/// "in 28 runs ", or nothing where a launch runs once a call.
+std::string describeRuns(const Launch &launch);
+
 /// "moves 3 MiB, of which 2 MiB cannot be saved".
 std::string describeMoved(int64_t bytes, int64_t leastBytes);
 

@@ -48,6 +48,8 @@ std::string report::escape(StringRef text) {
 }
 
 std::string report::getKindClass(StringRef kind) {
+  if (kind.starts_with("attention")) // and its derivative
+    return "k-attention";
   for (StringRef known : {"contract", "row", "loop", "scatter", "parts"})
     if (kind == known)
       return "k-" + known.str();

@@ -77,7 +77,11 @@ private:
 struct Edge {
   unsigned producer = 0; ///< number of a launch in the entry's `launches`
   int64_t bytes = 0;
-  /// Why the two are not one kernel, as the passes said it; may be empty.
+  /// Whether the producer ran in the iteration of the loop before; it may be
+  /// the launch itself then, or a later one.
+  bool isCarried = false;
+  /// Why the two are not one kernel: as the passes said it, or the loop that
+  /// stands between.
   std::string reason;
 };
 
@@ -85,9 +89,10 @@ struct Edge {
 struct Launch {
   /// Its number among the commands of the entry; that of the loop it is in.
   unsigned command = 0;
-  /// Its name in the entry: the number of the command, and in loops that of the
-  /// command in the loop, "12" or "3.1".
+  /// "4"; in a loop "4.1", with its number among the commands of the loop.
   std::string number;
+  /// How often it runs in a call.
+  int64_t runs = 1;
   /// Number of its kernel in TargetReport::kernels.
   unsigned kernel = 0;
   /// Where the program says what it computes; the first is the main one.
@@ -98,9 +103,6 @@ struct Launch {
   /// Operations on floats.
   int64_t flops = 0;
   std::vector<Edge> inputs;
-  /// What it reads of the iteration before, by kernels of the same loop that
-  /// come later in the list or are this one.
-  std::vector<Edge> carried;
   /// Of TargetReport::notes.
   std::vector<unsigned> notes;
 };

@@ -1,0 +1,80 @@
+//===- KernelUse.cpp - what a kernel does with its buffers ----------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelUse.h"
+
+#include "tdsl/Artifact/CountOperations.h"
+#include "tdsl/Dialect/Plan/PlanOps.h"
+
+using namespace mlir;
+using namespace tdsl;
+using namespace tdsl::plan;
+using namespace tdsl::report;
+
+/// The argument of the outermost kernel that a value is, or -1.
+static int64_t getArgument(Value value, tds::KernelOp outermost) {
+  while (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto kernel = dyn_cast<tds::KernelOp>(argument.getOwner()->getParentOp());
+    if (!kernel)
+      return -1;
+    if (kernel == outermost)
+      return argument.getArgNumber();
+    value = kernel.getInputs()[argument.getArgNumber()];
+  }
+  return -1;
+}
+
+static int64_t getNumPoints(Operation *op) {
+  if (auto generic = dyn_cast<tds::GenericOp>(op))
+    return generic.getType().getNumElements() * generic.getReductionSize();
+  int64_t points = 1;
+  for (int64_t extent : cast<tds::ScatterOp>(op).getExtents())
+    points *= extent;
+  return points;
+}
+
+KernelUse report::getUse(tds::KernelOp kernel) {
+  KernelUse use;
+  use.flops = countFloatOperations(kernel);
+  unsigned numInputs = kernel.getInputs().size();
+  use.isFactor.assign(numInputs, false);
+  // Of a tensor that is read at computed indices only, a gather, no more is
+  // read than one element for each point.
+  SmallVector<int64_t> gathered(numInputs, 0);
+  SmallVector<bool> isWhole(numInputs, false);
+  kernel.walk([&](Operation *op) {
+    if (auto contract = dyn_cast<tds::ContractOp>(op)) {
+      use.hasContraction = true;
+      for (Value factor : {contract.getLhs(), contract.getRhs()})
+        if (int64_t argument = getArgument(factor, kernel); argument >= 0)
+          use.isFactor[argument] = isWhole[argument] = true;
+    } else if (isa<tds::AttentionOp, tds::AttentionGradOp>(op)) {
+      use.hasContraction = true;
+      for (Value operand : op->getOperands())
+        if (int64_t argument = getArgument(operand, kernel); argument >= 0)
+          use.isFactor[argument] = isWhole[argument] = true;
+    } else if (auto read = dyn_cast<tds::ReadOp>(op)) {
+      int64_t argument = getArgument(read.getTensor(), kernel);
+      if (argument < 0)
+        return;
+      Operation *body = read->getParentOp();
+      bool isGather = llvm::any_of(read.getIndices(), [&](Value index) {
+        return !tds::getAffineIndex(index, body->getRegion(0).getArguments());
+      });
+      if (isGather)
+        gathered[argument] +=
+            getNumPoints(body) *
+            tds::getElementBytes(read.getTensorType().getElementType());
+      else
+        isWhole[argument] = true;
+    }
+  });
+  for (auto [i, input] : llvm::enumerate(kernel.getInputs())) {
+    int64_t bytes = getTensorBytes(input.getType());
+    use.inputBytes.push_back(isWhole[i] ? bytes : std::min(bytes, gathered[i]));
+  }
+  return use;
+}

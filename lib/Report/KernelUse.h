@@ -1,0 +1,28 @@
+//===- KernelUse.h - what a kernel does with its buffers -*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TDSL_LIB_REPORT_KERNELUSE_H
+#define TDSL_LIB_REPORT_KERNELUSE_H
+
+#include "tdsl/Dialect/TDS/TDSOps.h"
+
+namespace tdsl::report {
+
+struct KernelUse {
+  /// For each input the bytes that are read, and whether it is a factor of a
+  /// contraction.
+  llvm::SmallVector<int64_t> inputBytes;
+  llvm::SmallVector<bool> isFactor;
+  bool hasContraction = false;
+  /// Operations on floats.
+  int64_t flops = 0;
+};
+
+KernelUse getUse(tds::KernelOp kernel);
+
+} // namespace tdsl::report
+
+#endif // TDSL_LIB_REPORT_KERNELUSE_H
