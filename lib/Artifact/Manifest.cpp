@@ -343,6 +343,8 @@ private:
               writeDefault(os, *value, input.getType());
             if (std::optional<StringRef> role = input.getRole())
               os.attribute("role", *role);
+            if (input.getDonated())
+              os.attribute("donated", true);
           });
       });
       os.attributeArray("results", [&] {

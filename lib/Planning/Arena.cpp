@@ -103,17 +103,82 @@ int64_t tdsl::allocateArena(MutableArrayRef<LiveBuffer> buffers,
   return buffers.empty() ? 0 : best;
 }
 
-int64_t tdsl::getLivenessBound(ArrayRef<LiveBuffer> buffers,
-                               int64_t alignment) {
+/// Where most bytes live: the bytes, and the first such point.
+static std::pair<int64_t, int64_t> findPeak(ArrayRef<LiveBuffer> buffers,
+                                            int64_t alignment) {
   std::map<int64_t, int64_t> changes;
   for (const LiveBuffer &buffer : buffers) {
     changes[buffer.first] += alignUp(buffer.bytes, alignment);
     changes[buffer.last + 1] -= alignUp(buffer.bytes, alignment);
   }
-  int64_t live = 0, most = 0;
+  int64_t live = 0, most = 0, at = 0;
   for (auto [point, change] : changes) {
     live += change;
-    most = std::max(most, live);
+    if (live > most) {
+      most = live;
+      at = point;
+    }
   }
-  return most;
+  return {most, at};
+}
+
+int64_t tdsl::getLivenessBound(ArrayRef<LiveBuffer> buffers,
+                               int64_t alignment) {
+  return findPeak(buffers, alignment).first;
+}
+
+/// The least offset in `range` at which `buffer` meets none of `placed`, which
+/// have offsets, or -1.
+static int64_t findRoom(const FreeRange &range, const LiveBuffer &buffer,
+                        ArrayRef<LiveBuffer> placed, int64_t alignment) {
+  if (buffer.first < range.first)
+    return -1;
+  int64_t at = range.offset;
+  // By offset.
+  for (const LiveBuffer &other : placed) {
+    if (other.last < buffer.first || other.first > buffer.last ||
+        other.offset + other.bytes <= at)
+      continue;
+    if (other.offset >= at + buffer.bytes)
+      break;
+    at = alignUp(other.offset + other.bytes, alignment);
+  }
+  return at + buffer.bytes <= range.offset + range.bytes ? at : -1;
+}
+
+SmallVector<int64_t> tdsl::placeBeside(ArrayRef<LiveBuffer> buffers,
+                                       ArrayRef<bool> mayMove,
+                                       ArrayRef<FreeRange> ranges,
+                                       int64_t alignment) {
+  SmallVector<int64_t> offsets(buffers.size(), -1);
+  SmallVector<LiveBuffer> rest(buffers), placed;
+  while (true) {
+    int64_t peak = findPeak(rest, alignment).second, best = -1, bestAt = -1;
+    for (auto [number, buffer] : enumerate(rest)) {
+      if (!mayMove[number] || buffer.bytes == 0 || buffer.first > peak ||
+          buffer.last < peak || (best >= 0 && buffer.bytes <= rest[best].bytes))
+        continue;
+      // In the smallest range.
+      int64_t least = std::numeric_limits<int64_t>::max();
+      for (const FreeRange &range : ranges) {
+        int64_t at = findRoom(range, buffer, placed, alignment);
+        if (at < 0 || range.bytes >= least)
+          continue;
+        least = range.bytes;
+        best = number;
+        bestAt = at;
+      }
+    }
+    if (best < 0)
+      return offsets;
+    offsets[best] = bestAt;
+    LiveBuffer moved = rest[best];
+    moved.offset = bestAt;
+    placed.insert(upper_bound(placed, moved,
+                              [](const LiveBuffer &lhs, const LiveBuffer &rhs) {
+                                return lhs.offset < rhs.offset;
+                              }),
+                  moved);
+    rest[best].bytes = 0;
+  }
 }

@@ -65,9 +65,10 @@ struct Destination {
 class BlockPlanner {
 public:
   /// `depth` is the number of loops around the block.
-  BlockPlanner(Block &block, ModuleLayout &layout, unsigned depth)
+  BlockPlanner(Block &block, ModuleLayout &layout, unsigned depth,
+               bool donate = false)
       : block(block), context(block.getParentOp()->getContext()),
-        layout(layout), depth(depth) {}
+        layout(layout), depth(depth), donate(donate) {}
 
   FailureOr<EntryPlan> runEntry(func::FuncOp entry) {
     if (failed(collect()))
@@ -146,6 +147,7 @@ private:
       }
       home[argument] =
           makeBuffer(Space::Input, 0, plan.inputBytes, argument.getType());
+      inputs.push_back(argument);
       plan.inputOffsets.push_back(plan.inputBytes);
       plan.inputBytes += alignUp(getTensorBytes(argument.getType()));
     }
@@ -486,6 +488,66 @@ private:
   // The arena
   //===------------------------------------------------------------------===//
 
+  /// The last point at which an input of the entry is read where it lies.
+  int64_t getLastRead(Value input) {
+    int64_t last = 0;
+    for (unsigned reader : readers.lookup(input))
+      last = std::max<int64_t>(last, 1 + position[reader]);
+    for (const Copy &copy : copiesBehind)
+      if (copy.from == home[input])
+        last = getEnd();
+    return last;
+  }
+
+  /// An output takes the place of an input of the entry that its kernel is the
+  /// last to read.
+  bool takeInput(OpResult output, Value input, int64_t at) {
+    unsigned number = bufferOf[output];
+    if (!donate || !llvm::is_contained(inputs, input) ||
+        occupiedUntil.contains(input) || getLastRead(input) != at ||
+        home[input].getBytes() != buffers[number].bytes)
+      return false;
+    occupiedUntil[input] = buffers[number].last;
+    buffers[number].bytes = 0;
+    home[output] = home[input];
+    bufferOf.erase(output);
+    return true;
+  }
+
+  /// Moves buffers from the arena to the places of inputs that have been read.
+  void useInputs() {
+    if (!donate)
+      return;
+    SmallVector<FreeRange> ranges;
+    for (Value input : inputs) {
+      int64_t last = std::max(getLastRead(input), occupiedUntil.lookup(input));
+      ranges.push_back(
+          {home[input].getOffset(), home[input].getBytes(), last + 1});
+    }
+    SmallVector<bool> mayMove(buffers.size());
+    for (auto &[output, number] : bufferOf)
+      mayMove[number] = true;
+    SmallVector<int64_t> offsets =
+        placeBeside(buffers, mayMove, ranges, kAlignment);
+    SmallVector<Value> moved;
+    for (auto &[output, number] : bufferOf)
+      if (offsets[number] >= 0) {
+        home[output] =
+            makeBuffer(Space::Input, 0, offsets[number], output.getType());
+        moved.push_back(output);
+      }
+    for (auto [number, offset] : llvm::enumerate(offsets))
+      if (offset >= 0)
+        buffers[number].bytes = 0;
+    bufferOf.remove_if([&](auto &entry) { return offsets[entry.second] >= 0; });
+    for (auto [input, range] : llvm::zip(inputs, ranges)) {
+      bool isWritten = occupiedUntil.contains(input);
+      for (Value output : moved)
+        isWritten |= home[output].overlaps(home[input]);
+      plan.donated.push_back(isWritten);
+    }
+  }
+
   /// An output takes over the arena buffer of an input that dies in its kernel.
   void shareDyingBuffers() {
     for (unsigned number : order) {
@@ -510,6 +572,14 @@ private:
           Value value = getViewedValue(input);
           auto other = bufferOf.find(value);
           int64_t operand = i;
+          if (other == bufferOf.end() && !taken.contains(operand) &&
+              findOperand(kernel, value) == operand &&
+              mayShareBuffer(kernel, output.getResultNumber(), operand) &&
+              takeInput(output, value, 1 + position[number])) {
+            sharedInput[output] = operand;
+            taken.insert(operand);
+            break;
+          }
           if (other == bufferOf.end() || taken.contains(operand) ||
               findOperand(kernel, value) != operand ||
               buffers[other->second].last != 1 + position[number] ||
@@ -549,6 +619,7 @@ private:
   }
 
   void allocate() {
+    useInputs();
     SmallVector<LiveBuffer> live;
     SmallVector<unsigned> numbers;
     for (auto [number, buffer] : llvm::enumerate(buffers))
@@ -692,6 +763,7 @@ private:
   MLIRContext *context;
   ModuleLayout &layout;
   unsigned depth;
+  bool donate;
   EntryPlan plan;
 
   /// The kernels and folds of the block, in order.
@@ -705,6 +777,10 @@ private:
   llvm::DenseMap<BufferAttr, Value> oldValueOf, newValueOf;
 
   llvm::DenseMap<Value, BufferAttr> home;
+  /// The inputs of the entry, and until when another value lies in the place of
+  /// one.
+  SmallVector<Value> inputs;
+  llvm::DenseMap<Value, int64_t> occupiedUntil;
   /// The input whose buffer an output shares.
   llvm::DenseMap<Value, int64_t> sharedInput;
   SmallVector<unsigned> order, position;
@@ -729,6 +805,15 @@ private:
 
 } // namespace
 
-FailureOr<EntryPlan> tdsl::planEntry(func::FuncOp entry, ModuleLayout &layout) {
-  return BlockPlanner(entry.getBody().front(), layout, 0).runEntry(entry);
+FailureOr<EntryPlan> tdsl::planEntry(func::FuncOp entry, ModuleLayout &layout,
+                                     bool donate) {
+  Block &block = entry.getBody().front();
+  FailureOr<EntryPlan> plain = BlockPlanner(block, layout, 0).runEntry(entry);
+  if (failed(plain) || !donate || plain->arenaBytes == 0)
+    return plain;
+  FailureOr<EntryPlan> donated =
+      BlockPlanner(block, layout, 0, /*donate=*/true).runEntry(entry);
+  return failed(donated) || donated->arenaBytes < plain->arenaBytes
+             ? std::move(donated)
+             : std::move(plain);
 }

@@ -74,6 +74,9 @@ struct EntryPlan : BlockPlan {
   /// Offsets of the inputs (arguments that are no variables) and results, in
   /// order.
   llvm::SmallVector<int64_t> inputOffsets, resultOffsets;
+  /// By the number of an input: whether its place holds other values once all
+  /// have read it.
+  llvm::SmallVector<bool> donated;
   int64_t inputBytes = 0, resultBytes = 0;
 };
 
@@ -82,9 +85,11 @@ struct EntryPlan : BlockPlan {
 void resolvePlan(BlockPlan &plan);
 
 /// Plans an entry that holds nothing but kernels, folds of such, reshapes,
-/// constants and its return. Fails after an error.
+/// constants and its return. With `donate` values may lie in the places of
+/// inputs that have been read, where the arena is smaller for it. Fails after
+/// an error.
 mlir::FailureOr<EntryPlan> planEntry(mlir::func::FuncOp entry,
-                                     ModuleLayout &layout);
+                                     ModuleLayout &layout, bool donate);
 
 } // namespace tdsl
 

@@ -40,7 +40,7 @@ struct PlanPass : public tdsl::impl::PlanPassBase<PlanPass> {
     KernelOutliner outliner(module);
     std::vector<EntryPlan> plans;
     for (func::FuncOp entry : entries) {
-      FailureOr<EntryPlan> plan = planEntry(entry, layout);
+      FailureOr<EntryPlan> plan = planEntry(entry, layout, donate);
       if (failed(plan))
         return signalPassFailure();
       plans.push_back(std::move(*plan));
@@ -212,11 +212,15 @@ struct PlanPass : public tdsl::impl::PlanPassBase<PlanPass> {
         continue;
       InputOp::create(
           builder, argument.getLoc(), name, TypeAttr::get(argument.getType()),
-          builder.getI64IntegerAttr(plan.inputOffsets[next++]),
+          builder.getI64IntegerAttr(plan.inputOffsets[next]),
           entry.getArgAttr(number, tds::attr::kDataAxis) ? builder.getUnitAttr()
                                                          : UnitAttr(),
           entry.getArgAttr(number, tds::attr::kDefault),
-          entry.getArgAttrOfType<StringAttr>(number, tds::attr::kRole));
+          entry.getArgAttrOfType<StringAttr>(number, tds::attr::kRole),
+          next < plan.donated.size() && plan.donated[next]
+              ? builder.getUnitAttr()
+              : UnitAttr());
+      ++next;
     }
     next = 0;
     for (auto [number, type] : llvm::enumerate(entry.getResultTypes())) {

@@ -362,6 +362,34 @@ TEST(Hostile, NewerVersionsAreRefusedInWords) {
   }
 }
 
+// Only what is donated of the inputs may be written, and nothing beside it.
+TEST(Hostile, WritesToInputs) {
+  auto parse = [](json donated, uint64_t offset, uint64_t stride) {
+    json manifest = toy::manifest();
+    json &train = manifest["/entries/1"_json_pointer];
+    EXPECT_EQ(train["name"], "train");
+    EXPECT_EQ(train["inputs"][0]["offset"], 0); // of 256 bytes
+    if (!donated.is_null())
+      train["inputs"][0]["donated"] = donated;
+    json to = json::array({"input", 0, offset, 64, json::array({stride})});
+    json fill = {{"op", "fill"}, {"to", to}, {"bytes", 64}, {"byte", 0}};
+    train["commands"].push_back(
+        {{"op", "loop"}, {"trips", 3}, {"commands", json::array({fill})}});
+    parseManifest(manifest.dump(), "m");
+  };
+  EXPECT_NO_THROW(parse(true, 0, 0));
+  EXPECT_NO_THROW(parse(true, 64, 64));
+  for (auto [donated, offset, stride] : {std::tuple(json(), 0, 0),
+                                         {json(false), 0, 0},
+                                         {json(true), 256, 0},
+                                         {json(true), 224, 0},
+                                         {json(true), 80, 64},
+                                         {json(1), 0, 0},
+                                         {json("yes"), 0, 0}})
+    EXPECT_THROW(parse(donated, offset, stride), Error)
+        << donated << " " << offset << " " << stride;
+}
+
 TEST(Hostile, MutatedCheckpoints) {
   toy::TemporaryFolder folder;
   auto module = Module::load(Container::fromMemory(toy::program(), "toy.so"),

@@ -8,6 +8,7 @@
 #define TDSL_PLANNING_ARENA_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
 
 #include <cstdint>
 
@@ -31,6 +32,20 @@ int64_t allocateArena(llvm::MutableArrayRef<LiveBuffer> buffers,
 /// The most bytes that live at one point, each buffer rounded up to
 /// `alignment`: no arena is smaller.
 int64_t getLivenessBound(llvm::ArrayRef<LiveBuffer> buffers, int64_t alignment);
+
+/// Memory beside the arena that is free from point `first` on.
+struct FreeRange {
+  int64_t offset = 0, bytes = 0, first = 0;
+};
+
+/// Takes buffers out of the arena into `ranges` where that lowers the most
+/// bytes that live at one point: of those that live there the largest one that
+/// a range has room for, and again, until none has. Only buffers of `mayMove`
+/// are taken. Gives for each buffer its offset, or -1 where it stays.
+llvm::SmallVector<int64_t> placeBeside(llvm::ArrayRef<LiveBuffer> buffers,
+                                       llvm::ArrayRef<bool> mayMove,
+                                       llvm::ArrayRef<FreeRange> ranges,
+                                       int64_t alignment);
 
 } // namespace tdsl
 

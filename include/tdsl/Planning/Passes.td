@@ -17,7 +17,8 @@ def PlanPass : Pass<"tds-plan", "::mlir::ModuleOp"> {
 
     The new value of a variable is written straight into its slab where every other reader of the old value can run before, and where the
     kernel itself reads the old value, if at all, only at the element it is about to write; else it is written to the arena and
-    copied at the end. Tensors between kernels share one arena by liveness. `check` replays the plan and fails where a
+    copied at the end. Tensors between kernels share one arena by liveness. Where that makes the arena smaller, some lie in the place of an input
+    that has been read, which is then `donated`. `check` replays the plan and fails where a
     launch would read anything but the value it is meant to.
 
     ```mlir
@@ -29,7 +30,10 @@ def PlanPass : Pass<"tds-plan", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::tdsl::plan::PlanDialect", "::mlir::func::FuncDialect"];
-  let options = [Option<"check", "check", "bool", /*default=*/"true", "Replay each plan and compare it with the entry">];
+  let options = [
+    Option<"check", "check", "bool", /*default=*/"true", "Replay each plan and compare it with the entry">,
+    Option<"donate", "donate", "bool", /*default=*/"true", "Use the places of inputs that have been read for other values">
+  ];
   let statistics = [
     Statistic<"numKernels", "kernels", "Number of distinct kernels">,
     Statistic<"numLaunches", "launches", "Number of launches">,

@@ -327,6 +327,17 @@ LogicalResult EntryOp::verifyRegions() {
     }
     return -1;
   };
+  SmallVector<std::pair<int64_t, int64_t>> donated;
+  for (auto input : getBlock()->getOps<InputOp>())
+    if (input.getDonated())
+      donated.push_back({input.getOffset(),
+                         input.getOffset() + getTensorBytes(input.getType())});
+  auto isDonated = [&](BufferAttr buffer) {
+    return llvm::any_of(donated, [&](auto range) {
+      return buffer.getOffset() >= range.first &&
+             buffer.getSpanEnd() <= range.second;
+    });
+  };
   SmallVector<int64_t> trips; // of the loops around a command
   auto check = [&](Operation &op, BufferAttr buffer,
                    bool isWritten) -> LogicalResult {
@@ -362,8 +373,9 @@ LogicalResult EntryOp::verifyRegions() {
       return op.emitOpError("has ")
              << buffer << " outside its space of " << std::max<int64_t>(size, 0)
              << " bytes (entry_c1)";
-    if (isWritten && (buffer.getSpace() == Space::Input ||
-                      buffer.getSpace() == Space::Const))
+    if (isWritten &&
+        ((buffer.getSpace() == Space::Input && !isDonated(buffer)) ||
+         buffer.getSpace() == Space::Const))
       return op.emitOpError("writes ")
              << buffer << ", which is read-only (entry_c2)";
     return success();

@@ -137,6 +137,7 @@ typedef struct tds_port_info {
   int32_t has_data_axis; ///< axis 0 is the batch
   int32_t has_default;   ///< may be left out of a call
   int32_t is_weight;     ///< row weights of an evaluation
+  int32_t is_donated;    ///< the module's copy is overwritten during a call
 } tds_port_info;
 
 /// Bytes that a module holds on its device, by purpose.

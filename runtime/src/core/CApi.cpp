@@ -142,6 +142,7 @@ void describePort(const std::vector<Port> &ports, size_t index,
   out->has_data_axis = port.hasDataAxis;
   out->has_default = port.hasDefault;
   out->is_weight = port.isWeight;
+  out->is_donated = port.isDonated;
 }
 
 void makeEntry(tds_module *module, uint32_t index, tds_entry **out) {

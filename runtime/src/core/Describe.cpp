@@ -80,6 +80,8 @@ void describeEntry(const Manifest &manifest, const EntryPlan &entry,
       out += ", the weight of each row";
     if (port.hasDefault)
       out += cat(", default ", defaultText(port));
+    if (port.isDonated)
+      out += ", donated";
     out += '\n';
   }
   for (const Port &port : entry.results)

@@ -601,6 +601,11 @@ private:
                              "' is not f32 with one axis");
         port.isWeight = true;
       }
+      if (at.has("donated")) {
+        if (!at.get("donated").raw().is_boolean())
+          at.get("donated").bad("is not true or false");
+        port.isDonated = at.get("donated").raw().get<bool>();
+      }
       ranges.push_back({port.offset, port.offset + port.bytes, port.name});
       entry.inputs.push_back(std::move(port));
     }
@@ -739,8 +744,14 @@ private:
   Operand parseTarget(const JsonCursor &at, const EntryPlan &entry,
                       uint64_t bytes) {
     Operand operand = parseOperand(at, entry);
-    if (operand.space == Space::Input || operand.space == Space::Constant)
-      at.bad("is written, but inputs and constants are read-only");
+    bool isDonated = false;
+    for (const Port &port : entry.inputs)
+      isDonated |= port.isDonated && operand.offset >= port.offset &&
+                   spanEnd(operand, bytes) <= port.offset + port.bytes;
+    if ((operand.space == Space::Input && !isDonated) ||
+        operand.space == Space::Constant)
+      at.bad("is written, but constants and inputs that are not donated are "
+             "read-only");
     if (bytes > operand.bytes)
       at.bad("has ", operand.bytes, " bytes, but ", bytes, " are written");
     return operand;

@@ -142,6 +142,7 @@ struct Port {
   uint64_t bytes = 0;
   bool hasDataAxis = false;
   bool isWeight = false;
+  bool isDonated = false; ///< commands may write its place in the slot
   bool hasDefault = false;
   std::array<uint8_t, 8> defaultBytes{}; ///< one element in the port's type
 };

@@ -53,6 +53,25 @@ plan.entry @e "step" arena 256 input 256 result 0 scratch 0 {
 
 // -----
 
+plan.entry @e "step" arena 256 input 512 result 0 scratch 0 {
+  plan.input "x" : tensor<4xf32> at 0 {donated}
+  plan.input "y" : tensor<4xf32> at 256
+  plan.fill <input[0] 0 + 16> with 0
+  // expected-error @+1 {{'plan.fill' op writes #plan.buffer<input[0] 0 + 17>, which is read-only (entry_c2)}}
+  plan.fill <input[0] 0 + 17> with 0
+}
+
+// -----
+
+plan.entry @e "step" arena 256 input 512 result 0 scratch 0 {
+  plan.input "x" : tensor<4xf32> at 0 {donated}
+  plan.input "y" : tensor<4xf32> at 256
+  // expected-error @+1 {{'plan.copy' op writes #plan.buffer<input[0] 256 + 16>, which is read-only (entry_c2)}}
+  plan.copy <input[0] 0 + 16> to <input[0] 256 + 16>
+}
+
+// -----
+
 plan.entry @e "step" arena 256 input 256 result 0 scratch 0 {
   // expected-error @+1 {{'plan.copy' op copies between ranges that overlap (copy_c1)}}
   plan.copy <arena[0] 0 + 16> to <arena[0] 8 + 16>

@@ -114,7 +114,7 @@ bool runPlan(ModuleOp module) {
 }
 
 void checkProgram(const std::string &text, uint64_t seed, double &arena,
-                  double &bound) {
+                  double &bound, unsigned &numDonated) {
   Context context;
   auto original = context.parse(text);
   ASSERT_TRUE(original) << text;
@@ -163,10 +163,12 @@ void checkProgram(const std::string &text, uint64_t seed, double &arena,
   ModuleLayout layout;
   for (auto variable : planned->getOps<tds::VariableOp>())
     layout.variables[variable.getSymNameAttr()] = placeOf(variable);
-  FailureOr<EntryPlan> plan = planEntry(function, layout);
+  FailureOr<EntryPlan> plan = planEntry(function, layout, true);
   ASSERT_TRUE(succeeded(plan));
   // What is read off the commands needs no more than what was planned for, and
   // as much where nothing is copied.
+  numDonated += llvm::count_if(entry.getBlock()->getOps<InputOp>(),
+                               [](InputOp op) { return op.getDonated(); });
   int64_t live = profileMemory(entry).getBound();
   EXPECT_LE(live, plan->arenaBound) << "seed " << seed;
   if (entry.getBlock()->getOps<CopyOp>().empty())
@@ -181,13 +183,16 @@ void checkProgram(const std::string &text, uint64_t seed, double &arena,
 TEST(PlanReplay, RandomPrograms) {
   const char *count = std::getenv("TDSL_TEST_PROGRAMS");
   double arena = 0, bound = 0;
+  unsigned numDonated = 0;
   for (int i = 0, n = count ? std::atoi(count) : 150;
        i < n && !testing::Test::HasFailure(); ++i) {
     RandomProgramOptions options;
     options.operations = 5 + i % 25;
-    checkProgram(RandomProgram(90000 + i, options).make(), i, arena, bound);
+    checkProgram(RandomProgram(90000 + i, options).make(), i, arena, bound,
+                 numDonated);
   }
   EXPECT_LE(arena, 1.1 * bound);
+  EXPECT_GT(numDonated, 10u);
 }
 
 /// A plan whose every damage counts: the update of @w comes last, two arena

@@ -116,7 +116,7 @@ def Plan_EntryOp : Plan_Op<"entry", [Symbol, HasParent<"::mlir::ModuleOp">, NoTe
 
     Constraints:
     1. (entry_c1) every buffer of a command lies inside its space.
-    2. (entry_c2) no command writes an input or a constant.
+    2. (entry_c2) no command writes a constant, nor an input that is not `donated`.
     3. (entry_c3) a range moves with the loops that its command stands in, by their trips; a counter is one of these loops', and read by a launch only.
 
     ```mlir
@@ -144,13 +144,14 @@ def Plan_InputOp : Plan_Op<"input", [HasParent<"EntryOp">]> {
   let summary = "an input of an entry and its place in the input slot";
   let description = [{
     `data_axis`: axis 0 is the batch. `default`: the value where the caller gives none. `role`: "weight" for row weights.
+    `donated`: commands write other values to the place of the input when it has been read; after a call its bytes are lost.
 
     ```mlir
     plan.input "x" : tensor<64x784xf32> at 0 {data_axis}
     ```
   }];
   let arguments = (ins StrAttr:$name, TypeAttr:$type, I64Attr:$offset, UnitAttr:$data_axis,
-                       OptionalAttr<AnyAttr>:$default_value, OptionalAttr<StrAttr>:$role);
+                       OptionalAttr<AnyAttr>:$default_value, OptionalAttr<StrAttr>:$role, UnitAttr:$donated);
   let assemblyFormat = "$name `:` $type `at` $offset (`default` $default_value^)? attr-dict";
 }
 
