@@ -172,10 +172,17 @@ private:
     entry.copyBytes += runs * (from ? 2 * bytes : bytes);
     if (from && isFirstRead(from))
       entry.leastCopyBytes += (from.getStrides().empty() ? 1 : runs) * bytes;
-    if (to.getSpace() != Space::Arena)
+    if (!isTemporary(to))
       entry.leastCopyBytes += (to.getStrides().empty() ? 1 : runs) * bytes;
     if (to.getSpace() != Space::Arena)
       known.push_back(to);
+  }
+
+  /// Whether what is written there is gone behind the call: a donated input's
+  /// place is as good as the arena.
+  static bool isTemporary(BufferAttr written) {
+    return written.getSpace() == Space::Arena ||
+           written.getSpace() == Space::Input;
   }
 
   /// Whether `op` is a command; it runs `runs` times a call and has `number`.
@@ -242,7 +249,7 @@ private:
     }
     for (auto buffer : op.getOutputs().getAsRange<BufferAttr>()) {
       launch.bytes += runs * buffer.getBytes();
-      if (buffer.getSpace() != Space::Arena || use.hasContraction)
+      if (!isTemporary(buffer) || use.hasContraction)
         launch.leastBytes += runs * buffer.getBytes();
       if (buffer.getSpace() != Space::Arena)
         known.push_back(buffer);
