@@ -11,6 +11,8 @@
 
 #include "tdsl/Transforms/Accumulate.h"
 
+#include "AccumulateRandoms.h"
+
 #include "tdsl/Dialect/TDS/CheckAttribute.h"
 #include "tdsl/Dialect/TDS/TDSOps.h"
 #include "tdsl/Transforms/Passes.h"
@@ -67,19 +69,21 @@ FailureOr<MicroBatches> tdsl::getMicroBatches(ModuleOp module, int64_t parts) {
     found = true;
     int64_t rows = getNumRows(step);
     if (rows == 0)
-      return step.emitError()
+      return emitError(step.getLoc())
              << "the step has no tensor input, so --accum has no rows to "
                 "split";
     if (parts > rows)
-      return step.emitError() << "--accum=" << parts << " asks for more parts "
-                              << "than the batch has rows, which are " << rows;
+      return emitError(step.getLoc())
+             << "--accum=" << parts << " asks for more parts "
+             << "than the batch has rows, which are " << rows;
     batches.rows = rows;
     batches.micro = llvm::divideCeil(rows, parts);
     batches.last = rows % batches.micro;
   }
   if (!found)
-    return module.emitError() << "no step of the program takes a gradient, so "
-                                 "--accum has nothing to split";
+    return emitError(module.getLoc())
+           << "no step of the program takes a gradient, so "
+              "--accum has nothing to split";
   return batches;
 }
 
@@ -92,7 +96,7 @@ LogicalResult tdsl::addMicroBatch(ModuleOp module, ModuleOp part, bool isLast) {
     auto name =
         StringAttr::get(part.getContext(), function.getName() + "." + suffix);
     if (module.lookupSymbol(name) || failed(symbols.rename(function, name)))
-      return function.emitError()
+      return emitError(function.getLoc())
              << "the name '" << name.getValue() << "' is in use";
   }
   for (func::FuncOp function : functions) {
@@ -157,10 +161,8 @@ private:
   LogicalResult findOutputs();
   LogicalResult addOutput(Leaving leaving, OpResult value, OpOperand &use);
   Value createFold();
-  void cloneInto(OpBuilder &builder, func::FuncOp part, IRMapping &mapping,
-                 Value iteration);
-  void shiftRandoms(Operation *copy, Operation *original, Operation *whole,
-                    Value iteration);
+  LogicalResult cloneInto(OpBuilder &builder, func::FuncOp part,
+                          IRMapping &mapping, Value iteration);
   Value getOld(const Output &output);
   Value slice(OpBuilder &builder, Value tensor, int64_t first, int64_t rows);
   Value concatenate(OpBuilder &builder, Value head, Value tail);
@@ -207,7 +209,7 @@ LogicalResult StepSplitter::match(func::FuncOp part) {
     if (!step.getArgAttr(i, attr::kDataAxis) &&
         part.getArgument(i).getType() != step.getArgument(i).getType()) {
       auto name = step.getArgAttrOfType<FlatSymbolRefAttr>(i, attr::kVariable);
-      return step.emitError()
+      return emitError(step.getLoc())
              << "--accum cannot split the step '" << step.getName()
              << "': the shape of '"
              << (name ? name.getValue()
@@ -390,37 +392,9 @@ Value StepSplitter::concatenate(OpBuilder &builder, Value head, Value tail) {
       });
 }
 
-/// Random numbers of a micro-batch are those that its rows have in the whole
-/// batch: those of the iterations before it come first.
-void StepSplitter::shiftRandoms(Operation *copy, Operation *original,
-                                Operation *whole, Value iteration) {
-  if (original->getNumResults() != 1 ||
-      original->getResult(0).getType() == whole->getResult(0).getType())
-    return;
-  int64_t before = getTensorType(original->getResult(0)).getNumElements();
-  // The last micro-batch follows all the others.
-  int64_t rest = getTensorType(whole->getResult(0)).getNumElements() - before;
-  copy->walk([&](RandomOp random) {
-    OpBuilder builder(random);
-    Location loc = random.getLoc();
-    SmallVector<Value> operands{random.getLinear()};
-    AffineExpr linear = builder.getAffineDimExpr(0);
-    if (iteration) {
-      Value number = ReadOp::create(builder, loc, iteration, ValueRange());
-      operands.push_back(
-          CastOp::create(builder, loc, builder.getIndexType(), number));
-      linear = linear + builder.getAffineDimExpr(1) * before;
-    } else {
-      linear = linear + rest;
-    }
-    random.getLinearMutable().assign(ApplyOp::create(
-        builder, loc, AffineMap::get(operands.size(), 0, linear), operands));
-  });
-}
-
 /// Clones what the outputs need of `part`.
-void StepSplitter::cloneInto(OpBuilder &builder, func::FuncOp part,
-                             IRMapping &mapping, Value iteration) {
+LogicalResult StepSplitter::cloneInto(OpBuilder &builder, func::FuncOp part,
+                                      IRMapping &mapping, Value iteration) {
   SmallVector<Operation *> originals = getOps(part);
   llvm::DenseSet<Operation *> needed;
   for (const Output &output : outputs)
@@ -432,8 +406,10 @@ void StepSplitter::cloneInto(OpBuilder &builder, func::FuncOp part,
         if (Operation *made = input.getDefiningOp())
           needed.insert(made);
   for (auto [op, whole] : llvm::zip_equal(originals, ops))
-    if (needed.contains(op))
-      shiftRandoms(builder.clone(*op, mapping), op, whole, iteration);
+    if (needed.contains(op) &&
+        failed(shiftRandoms(builder.clone(*op, mapping), op, whole, iteration)))
+      return failure();
+  return success();
 }
 
 LogicalResult StepSplitter::run() {
@@ -522,7 +498,8 @@ LogicalResult StepSplitter::run() {
       }
       carried += output.leaving != Leaving::Rows;
     }
-    cloneInto(inside, micro, mapping, fold.getCounter());
+    if (failed(cloneInto(inside, micro, mapping, fold.getCounter())))
+      return failure();
     SmallVector<Value> next, rowsOut;
     carried = 0;
     for (const Output &output : outputs) {
@@ -563,7 +540,8 @@ LogicalResult StepSplitter::run() {
       }
       carried += output.leaving != Leaving::Rows;
     }
-    cloneInto(builder, last, tail, {});
+    if (failed(cloneInto(builder, last, tail, {})))
+      return failure();
   }
 
   // What comes out.
@@ -667,8 +645,9 @@ struct AccumulatePass : public tdsl::impl::AccumulatePassBase<AccumulatePass> {
       if (!micro || (step->hasAttr(kLast) && !last) || getNumRows(micro) == 0 ||
           getNumRows(step) % getNumRows(micro) !=
               (last ? getNumRows(last) : 0)) {
-        step.emitError() << "'micro' and 'last' must name copies of the step "
-                            "whose rows make up its own";
+        emitError(step.getLoc())
+            << "'micro' and 'last' must name copies of the step "
+               "whose rows make up its own";
         return signalPassFailure();
       }
       step->removeAttr(kMicro);

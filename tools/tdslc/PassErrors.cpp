@@ -17,6 +17,9 @@ PassErrors::PassErrors(const Program &program, const Options &options)
       diagnostics(sources),
       handler(&program.context,
               [this](Diagnostic &error) { return add(error); }) {
+  // The user has the source line; a whole function in the form of the compiler
+  // would hide the message.
+  program.context.printOpOnDiagnostic(false);
   for (const tdsl::report::SourceFile &file : program.sources)
     sources.addText(file.text, file.name);
 }

@@ -98,6 +98,60 @@ TEST(Accumulate, EqualsTheWholeStep) {
   }
 }
 
+// A row draws its own numbers wherever it draws: in loops over layers, in
+// checkpoints of several results and shapes, along another axis.
+TEST(Accumulate, RowsDrawTheirOwnNumbers) {
+  const char program[] = R"(
+use nn, optim
+dim B = 10, I = 6
+layer f[8] = nn.Linear(I, I)
+layer out = nn.Linear(I, 3)
+fn two(x: f32[n, I]) -> (f32[n, I], f32[n, 2, I]) {
+  let d = nn.dropout(x, 0.5)
+  (d, stack([nn.dropout(d, 0.2), d], axis = 1))
+}
+fn across(x: f32[n, I]) -> f32[n, I] {
+  let r = random.uniform([2, n, I])
+  x * r[0, :, :] + r[1, :, :]
+}
+fn net(x: f32[n, I]) -> f32[n, I] {
+  let h = x
+  for g in f { h = nn.dropout(nn.gelu(g(h)), 0.4) }
+  let (a, b) = checkpoint(two(h + across(h) * 0.5))
+  a + b[:, 0, :] * 0.5 - b[:, 1, :]
+}
+step train(x: f32[B, I], y: i32[B]) -> (loss: f32, each: f32[B]) {
+  let each = nn.cross_entropy(out(net(x)), y)
+  let loss = mean(each)
+  minimize loss with optim.sgd(lr = 0.1)
+  (loss, each)
+}
+)";
+  auto run = [](Path &path) {
+    std::mt19937 generator(1);
+    std::vector<Named> all;
+    for (unsigned step = 0; step < 3; ++step)
+      all.push_back(path.call("train", makeBatch(generator)));
+    return all;
+  };
+  CompileOptions whole;
+  whole.ptx = whole.cpu = false;
+  auto reference = compileProgram(program, whole);
+  ASSERT_EQ(reference.size(), 1u);
+  std::vector<Named> expected = run(*reference.front());
+  for (std::string flags : {"--accum=2", "--accum=4"}) {
+    SCOPED_TRACE(flags);
+    CompileOptions options;
+    options.flags = flags;
+    auto paths = compileProgram(program, options);
+    ASSERT_GE(paths.size(), 2u);
+    for (auto &path : paths) {
+      SCOPED_TRACE(path->name());
+      expectClose(run(*path), expected, 1e-4, 1e-5);
+    }
+  }
+}
+
 // The commands of a step do not depend on the number of parts.
 TEST(Accumulate, KernelsDoNotGrow) {
   auto count = [](const std::string &flags) {
