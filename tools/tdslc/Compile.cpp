@@ -91,6 +91,17 @@ static ExitCode saveStage(const Options &options, StringRef suffix,
              : Fine;
 }
 
+bool tdslc::refuseOverwriting(StringRef output, StringRef source) {
+  bool isSame = false;
+  if (output.empty() || output == "-" ||
+      llvm::sys::fs::equivalent(output, source, isSame) || !isSame)
+    return false;
+  llvm::errs() << "tdslc: " << output
+               << " is a file that is read here; writing "
+               << "would replace it. Give the output another name\n";
+  return true;
+}
+
 ExitCode tdslc::runFrontend(const Options &options, Program &program) {
   std::optional<std::string> text = readProgram(options.input);
   if (!text)
@@ -282,6 +293,10 @@ static bool getTargets(const Options &options,
 }
 
 ExitCode tdslc::compile(const Options &options) {
+  for (const std::string &output : {options.output, options.report})
+    if (refuseOverwriting(output, options.input) ||
+        refuseOverwriting(output, options.targetDescription))
+      return ProgramWrong;
   if (options.emit == "ast")
     return emitSyntaxTree(options);
   SmallVector<Target> targets;
@@ -300,6 +315,10 @@ ExitCode tdslc::compile(const Options &options) {
   Reporting reporting(options, program);
   if (ExitCode code = runFrontend(options, program))
     return code;
+  for (const tdsl::report::SourceFile &file : program.sources)
+    for (const std::string &output : {options.output, options.report})
+      if (refuseOverwriting(output, file.name))
+        return ProgramWrong;
   PassErrors errors(program, options);
   if (options.rolledLayers != 0) {
     timer.begin("loops over layers");

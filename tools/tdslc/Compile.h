@@ -56,6 +56,10 @@ ExitCode document(const Options &options);
 /// standard output.
 ExitCode writeOutput(llvm::StringRef path, llvm::StringRef bytes);
 
+/// Says so where `output` is the file `source`, which is read: nobody wants a
+/// program replaced by what is made of it.
+bool refuseOverwriting(llvm::StringRef output, llvm::StringRef source);
+
 /// Reads, parses, checks and emits the program, layer by layer. On an error it
 /// is printed and the result is ProgramWrong.
 ExitCode runFrontend(const Options &options, Program &program);

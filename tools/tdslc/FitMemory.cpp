@@ -39,11 +39,16 @@ std::optional<MemoryBudget> tdslc::parseBudget(StringRef text) {
                                 {"MiB", 0x1p20},
                                 {"GiB", 0x1p30},
                                 {"TiB", 0x1p40},
+                                {"kB", 1e3},
+                                {"MB", 1e6},
+                                {"GB", 1e9},
+                                {"TB", 1e12},
                                 {"B", 1}})
     if (number.consume_back(suffix)) {
       unit = factor;
       break;
     }
+  number = number.rtrim();
   double amount;
   if (number.getAsDouble(amount) || !(amount > 0) || amount * unit > 0x1p62)
     return std::nullopt;
@@ -209,7 +214,8 @@ ExitCode Fitter::run() {
   if (budget.percent)
     llvm::errs() << "the arena of '" << leastNeed.entry << "' for "
                  << leastNeed.target << " needs at least "
-                 << llvm::formatv("{0:f1} %", least * budget.percent)
+                 << llvm::formatv("{0:f1} %",
+                                  std::ceil(least * budget.percent * 10) / 10)
                  << " of what lives in it at once now (" << leastNeed.arena
                  << " bytes)";
   else
@@ -217,8 +223,8 @@ ExitCode Fitter::run() {
                  << leastNeed.target << " needs at least " << leastNeed.peak
                  << " bytes (" << leastNeed.peak - leastNeed.arena
                  << " of them for variables, inputs and results)";
-  llvm::errs() << ", whatever is computed again; a smaller batch or --accum "
-                  "needs less\n";
+  llvm::errs() << ", whatever is computed again; a smaller batch needs "
+                  "less, and --accum where activations are most of it\n";
   return ProgramWrong;
 }
 

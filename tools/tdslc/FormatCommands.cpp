@@ -62,7 +62,7 @@ ExitCode tdslc::document(const Options &options) {
   bool isStandard = !text.empty();
   if (!isStandard) {
     std::optional<std::string> program = readProgram(options.input);
-    if (!program)
+    if (!program || refuseOverwriting(options.output, options.input))
       return ProgramWrong;
     text = std::move(*program);
   }

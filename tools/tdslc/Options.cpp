@@ -264,8 +264,9 @@ tdslc::Options tdslc::parseOptions(int argc, char **argv) {
           "looks for infinities");
   options.memoryBudget = memoryBudget;
   if (memoryBudget.getNumOccurrences() > 0 && !parseBudget(memoryBudget))
-    usage("--memory-budget takes bytes, as in 2GiB or 500000000, or a part, as "
-          "in 60%, not '" +
+    usage("--memory-budget takes bytes, as in 500000000 or 2GiB (B, kB, MB, "
+          "GB, TB, "
+          "KiB, MiB, GiB, TiB), or a part, as in 60%, not '" +
           memoryBudget + "'");
   if (accum < 1)
     usage("--accum takes a number from 1 on, not " + llvm::Twine(accum));
@@ -305,6 +306,8 @@ tdslc::Options tdslc::parseOptions(int argc, char **argv) {
   options.report = report;
   if (report.getNumOccurrences() > 0 && report.empty())
     usage("--report takes a file, as in --report=report.html");
+  if (!options.report.empty() && options.report == output)
+    usage("-o and --report name the same file, '" + options.report + "'");
   if (fusion != "on" && fusion != "off")
     usage("--fusion takes on or off, not '" + fusion + "'");
   options.fusion = fusion == "on";
