@@ -31,6 +31,7 @@ void tdsl::buildFusionPipeline(OpPassManager &manager,
     strideOptions.target = options.target;
     functions.addPass(createSplitStridesPass(strideOptions));
     functions.addPass(createRecogniseContractionsPass());
+    functions.addPass(createLayOutConstantsPass());
     // What fills the edges of windows reads reshapes, too.
     functions.addPass(createMoveReshapesPass());
     SplitReductionsPassOptions splitOptions;

@@ -185,6 +185,29 @@ def RecogniseContractionsPass : Pass<"tds-recognise-contractions", "::mlir::func
   let statistics = [Statistic<"numContractions", "contractions", "Number of contractions recognised">];
 }
 
+def LayOutConstantsPass : Pass<"tds-lay-out-constants", "::mlir::func::FuncOp"> {
+  let summary = "Lay constant factors of matrix products out as kernels read them";
+  let description = [{
+    A constant that contractions multiply with is stored in the order in which a kernel walks it: the axes of the batch; then its own axes and the summed ones
+    where its own are rows of the result, so that a row is read in place; or the summed ones and its own where those are columns, so that a panel is a straight
+    copy. What is transposed at compile time is not transposed in each call. Terms are added in the same order.
+
+    A constant that is also read by others, or in two orders, stays, and so do windows and one that is the same all over. It reports no errors.
+
+    ```mlir
+    %w = tds.constant dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : tensor<2x3xf32>
+    %y = tds.contract %x[0, 1], %w[2, 1] to [0, 2] : tensor<8x3xf32>, tensor<2x3xf32> to tensor<8x2xf32>
+    ```
+    becomes
+    ```mlir
+    %w = tds.constant dense<[[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]> : tensor<3x2xf32>
+    %y = tds.contract %x[0, 1], %w[1, 2] to [0, 2] : tensor<8x3xf32>, tensor<3x2xf32> to tensor<8x2xf32>
+    ```
+  }];
+  let dependentDialects = ["::tdsl::tds::TDSDialect"];
+  let statistics = [Statistic<"numConstants", "constants", "Number of constants laid out anew">];
+}
+
 def SplitReductionsPass : Pass<"tds-split-reductions", "::mlir::func::FuncOp"> {
   let summary = "Split long reductions with few results in two stages";
   let description = [{
