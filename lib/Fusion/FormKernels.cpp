@@ -185,11 +185,15 @@ struct FormKernelsPass
                : kind == KernelKind::Row    ? 1
                                             : 2;
       };
-      // The last one first: joining an earlier one would put the others
-      // between.
+      // Of rows the kernel first that goes over most: what is small, as a check
+      // of the rows' indices, is cheap to launch apart. Then the last one
+      // first: joining an earlier one would put the others between.
+      auto rows = [&](unsigned group) {
+        return rank(group) == 1 ? -getNumPointsOf(groups, group) : 0;
+      };
       llvm::sort(candidates, [&](unsigned a, unsigned b) {
-        return std::pair(rank(a), groups.getGroup(b).position) <
-               std::pair(rank(b), groups.getGroup(a).position);
+        return std::tuple(rank(a), rows(a), groups.getGroup(b).position) <
+               std::tuple(rank(b), rows(b), groups.getGroup(a).position);
       });
       for (unsigned candidate : candidates)
         numJoined += groups.tryJoin(candidate, groups.getGroupOf(op));
