@@ -136,7 +136,7 @@ Picture report::drawMemory(const TargetReport &target, const Entry &entry) {
 Picture report::drawRoofline(const TargetReport &target, const Entry &entry) {
   struct Dot {
     double bytes = 0, flops = 0, seconds = 0;
-    unsigned launches = 0;
+    int64_t launches = 0;
   };
   double bandwidth = target.device.bytesPerSecond,
          peak = target.device.flopsPerSecond;
@@ -151,7 +151,7 @@ Picture report::drawRoofline(const TargetReport &target, const Entry &entry) {
     dot.bytes += launch.bytes;
     dot.flops += launch.flops;
     dot.seconds += seconds;
-    ++dot.launches;
+    dot.launches += launch.runs;
   }
   double least = 1.0 / 16, most = 4 * peak / bandwidth;
   for (auto &[kernel, dot] : dots) {
@@ -200,6 +200,7 @@ Picture report::drawRoofline(const TargetReport &target, const Entry &entry) {
     return std::pair(-lhs.second.seconds, lhs.first) <
            std::pair(-rhs.second.seconds, rhs.first);
   });
+  SmallVector<std::pair<double, double>> marks;
   for (auto [rank, item] : llvm::enumerate(order)) {
     auto &[number, dot] = item;
     const Kernel &kernel = target.kernels[number];
@@ -219,8 +220,15 @@ Picture report::drawRoofline(const TargetReport &target, const Entry &entry) {
     if (rank >= numNamed)
       continue;
     std::string mark = std::to_string(rank + 1);
-    canvas.label("", x(intensity), y(rate) - 6.5 - 13 * std::sqrt(share),
-                 "middle", mark);
+    double markX = x(intensity), markY = y(rate) - 6.5 - 13 * std::sqrt(share);
+    // Above those that it would stand in.
+    llvm::sort(marks,
+               [](auto lhs, auto rhs) { return lhs.second > rhs.second; });
+    for (auto [otherX, otherY] : marks)
+      if (std::abs(otherX - markX) < 9 && std::abs(otherY - markY) < 11)
+        markY = otherY - 11;
+    marks.emplace_back(markX, markY);
+    canvas.label("", markX, markY, "middle", mark);
     canvas.label(
         "note", frame.getRight() - 8,
         frame.getBottom() - 10 -

@@ -68,8 +68,8 @@ void Reporting::addTarget(ModuleOp plan, const Target &target, StringRef file,
   described.stages = timer.take();
   if (program.passTimes)
     for (const Duration &pass : *program.passTimes)
-      if (StringRef name = pass.name; name.consume_front(program.passPrefix))
-        described.passes.push_back({name.str(), pass.seconds});
+      if (StringRef(pass.name).starts_with(program.passPrefix))
+        described.passes.push_back(pass);
   report.targets.push_back(std::move(described));
 }
 
