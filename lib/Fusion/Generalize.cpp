@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GraphPass.h"
+
 #include "tdsl/Fusion/Bodies.h"
 #include "tdsl/Fusion/Passes.h"
 
@@ -361,16 +363,10 @@ Value getNarrowSource(Value value) {
                                                             : Value();
 }
 
-struct GeneralizePass : public tdsl::impl::GeneralizePassBase<GeneralizePass> {
-  using tdsl::impl::GeneralizePassBase<GeneralizePass>::GeneralizePassBase;
-
-  void runOnOperation() override {
-    if (failed(rewriteGraph(getOperation(), [&](Block &block) {
-          runOnBlock(block);
-          return success();
-        })))
-      signalPassFailure();
-  }
+struct GeneralizePass
+    : public GraphPass<GeneralizePass,
+                       tdsl::impl::GeneralizePassBase<GeneralizePass>> {
+  using GraphPass::GraphPass;
 
   void runOnBlock(Block &block) {
     sinkScalars(block);

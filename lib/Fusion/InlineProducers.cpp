@@ -13,6 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GraphPass.h"
+
 #include "tdsl/Fusion/Bodies.h"
 #include "tdsl/Fusion/CostModel.h"
 #include "tdsl/Fusion/KernelRules.h"
@@ -67,18 +69,10 @@ int64_t getNumPlaces(ArrayRef<ReadOp> reads) {
 }
 
 struct InlineProducersPass
-    : public tdsl::impl::InlineProducersPassBase<InlineProducersPass> {
-  using tdsl::impl::InlineProducersPassBase<
-      InlineProducersPass>::InlineProducersPassBase;
-
-  void runOnOperation() override {
-    model = loadCostModel(target, getOperation());
-    if (!model || failed(rewriteGraph(getOperation(), [&](Block &block) {
-          runOnBlock(block);
-          return success();
-        })))
-      signalPassFailure();
-  }
+    : public CostModelPass<
+          InlineProducersPass,
+          tdsl::impl::InlineProducersPassBase<InlineProducersPass>> {
+  using CostModelPass::CostModelPass;
 
   void runOnBlock(Block &block) {
     sinkScalars(block);
@@ -356,8 +350,6 @@ struct InlineProducersPass
     Value guard = ConstantOp::create(builder, loc, *read.getGuard());
     return SelectOp::create(builder, loc, inside, value, guard);
   }
-
-  std::optional<CostModel> model;
 };
 
 } // namespace

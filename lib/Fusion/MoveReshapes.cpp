@@ -11,6 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GraphPass.h"
+
 #include "tdsl/Fusion/Bodies.h"
 #include "tdsl/Fusion/Passes.h"
 
@@ -66,14 +68,9 @@ LogicalResult getSourceIndices(MLIRContext *context, ArrayRef<int64_t> from,
 }
 
 struct MoveReshapesPass
-    : public tdsl::impl::MoveReshapesPassBase<MoveReshapesPass> {
-  void runOnOperation() override {
-    if (failed(rewriteGraph(getOperation(), [&](Block &block) {
-          runOnBlock(block);
-          return success();
-        })))
-      signalPassFailure();
-  }
+    : public GraphPass<MoveReshapesPass,
+                       tdsl::impl::MoveReshapesPassBase<MoveReshapesPass>> {
+  using GraphPass::GraphPass;
 
   void runOnBlock(Block &block) {
     sinkScalars(block);

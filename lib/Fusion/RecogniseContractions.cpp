@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GraphPass.h"
+
 #include "tdsl/Fusion/Bodies.h"
 #include "tdsl/Fusion/Passes.h"
 
@@ -158,15 +160,10 @@ private:
 constexpr int64_t maxFactorCost = 64;
 
 struct RecogniseContractionsPass
-    : public tdsl::impl::RecogniseContractionsPassBase<
-          RecogniseContractionsPass> {
-  void runOnOperation() override {
-    if (failed(rewriteGraph(getOperation(), [&](Block &block) {
-          runOnBlock(block);
-          return success();
-        })))
-      signalPassFailure();
-  }
+    : public GraphPass<RecogniseContractionsPass,
+                       tdsl::impl::RecogniseContractionsPassBase<
+                           RecogniseContractionsPass>> {
+  using GraphPass::GraphPass;
 
   void runOnBlock(Block &block) {
     sinkScalars(block);

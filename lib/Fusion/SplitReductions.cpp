@@ -9,6 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GraphPass.h"
+
 #include "tdsl/Fusion/Bodies.h"
 #include "tdsl/Fusion/CostModel.h"
 #include "tdsl/Fusion/KernelRules.h"
@@ -77,18 +79,10 @@ int64_t adjustNumParts(int64_t parts, int64_t extent) {
 }
 
 struct SplitReductionsPass
-    : public tdsl::impl::SplitReductionsPassBase<SplitReductionsPass> {
-  using tdsl::impl::SplitReductionsPassBase<
-      SplitReductionsPass>::SplitReductionsPassBase;
-
-  void runOnOperation() override {
-    model = loadCostModel(target, getOperation());
-    if (!model || failed(rewriteGraph(getOperation(), [&](Block &block) {
-          runOnBlock(block);
-          return success();
-        })))
-      signalPassFailure();
-  }
+    : public CostModelPass<
+          SplitReductionsPass,
+          tdsl::impl::SplitReductionsPassBase<SplitReductionsPass>> {
+  using CostModelPass::CostModelPass;
 
   void runOnBlock(Block &block) {
     sinkScalars(block);
@@ -260,8 +254,6 @@ struct SplitReductionsPass
     }
     llvm_unreachable("argmax and argmin are not split");
   }
-
-  std::optional<CostModel> model;
 };
 
 } // namespace

@@ -10,6 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GraphPass.h"
+
 #include "tdsl/Fusion/Bodies.h"
 #include "tdsl/Fusion/CostModel.h"
 #include "tdsl/Fusion/Passes.h"
@@ -302,18 +304,9 @@ static Value joinPhases(OpBuilder &builder, const ConditionalSum &sum,
 namespace {
 
 struct SplitStridesPass
-    : public tdsl::impl::SplitStridesPassBase<SplitStridesPass> {
-  using tdsl::impl::SplitStridesPassBase<
-      SplitStridesPass>::SplitStridesPassBase;
-
-  void runOnOperation() override {
-    model = loadCostModel(target, getOperation());
-    if (!model || failed(rewriteGraph(getOperation(), [&](Block &block) {
-          runOnBlock(block);
-          return success();
-        })))
-      signalPassFailure();
-  }
+    : public CostModelPass<SplitStridesPass,
+                           tdsl::impl::SplitStridesPassBase<SplitStridesPass>> {
+  using CostModelPass::CostModelPass;
 
   void runOnBlock(Block &block) {
     sinkScalars(block);
@@ -376,8 +369,6 @@ struct SplitStridesPass
     generic.erase();
     ++numSplit;
   }
-
-  std::optional<CostModel> model;
 };
 
 } // namespace
