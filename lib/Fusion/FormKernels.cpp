@@ -72,7 +72,7 @@ struct FormKernelsPass
 
   void runOnOperation() override {
     if (maxBuffers < 2) {
-      getOperation().emitError()
+      emitError(getOperation().getLoc())
           << "max-buffers is " << unsigned(maxBuffers)
           << "; a kernel needs an input and an output, so give at least 2";
       return signalPassFailure();

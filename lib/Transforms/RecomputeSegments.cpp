@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tdsl/Dialect/TDS/BlockInputs.h"
 #include "tdsl/Dialect/TDS/FoldAttributes.h"
 #include "tdsl/Dialect/TDS/TDSOps.h"
 #include "tdsl/Transforms/Passes.h"
@@ -52,17 +53,6 @@ struct Segment {
 static int64_t getNumBytes(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   return type.getNumElements() * getElementBytes(type.getElementType());
-}
-
-/// The values of its block that an operation reads, also inside of its regions.
-static SmallVector<Value> getInputs(Operation *op) {
-  llvm::SetVector<Value> inputs;
-  op->walk([&](Operation *inner) {
-    for (Value operand : inner->getOperands())
-      if (operand.getParentBlock() == op->getBlock())
-        inputs.insert(operand);
-  });
-  return inputs.takeVector();
 }
 
 /// Whether the derivative keeps the results rather than compute them again from
@@ -163,14 +153,14 @@ SegmentFinder::SegmentFinder(Block &block, ArrayRef<Value> roots,
   }
   for (Operation *op : llvm::reverse(before))
     if (needed.contains(op))
-      for (Value input : getInputs(op))
+      for (Value input : getBlockInputs(op))
         if (Operation *made = input.getDefiningOp())
           needed.insert(made);
   llvm::DenseMap<Value, unsigned> lastUse;
   for (Operation *op : before) {
     if (!needed.contains(op) || isa<ConstantOp, IndependentOp>(op))
       continue;
-    SmallVector<Value> inputs = getInputs(op);
+    SmallVector<Value> inputs = getBlockInputs(op);
     if (llvm::none_of(inputs,
                       [&](Value input) { return activations.contains(input); }))
       continue;
@@ -277,7 +267,7 @@ static void addCheap(Value value, const llvm::DenseSet<Operation *> &ofData,
   if (!op || ofData.contains(op) || cheap.contains(op) || isKept(op) ||
       isa<IndependentOp>(op))
     return;
-  for (Value input : getInputs(op))
+  for (Value input : getBlockInputs(op))
     addCheap(input, ofData, cheap);
   cheap.insert(op);
 }
@@ -288,7 +278,7 @@ static void makeCheckpoint(Segment segment,
                            const llvm::DenseSet<Operation *> &ofData) {
   llvm::SetVector<Operation *> cheap;
   for (Operation *op : segment.ops)
-    for (Value input : getInputs(op))
+    for (Value input : getBlockInputs(op))
       addCheap(input, ofData, cheap);
   llvm::DenseSet<Operation *> inside(segment.ops.begin(), segment.ops.end());
   Operation *last = segment.ops.back();
@@ -300,7 +290,7 @@ static void makeCheckpoint(Segment segment,
        op = op->getNextNode()) {
     if (inside.contains(op))
       continue;
-    if (llvm::any_of(getInputs(op), [&](Value input) {
+    if (llvm::any_of(getBlockInputs(op), [&](Value input) {
           Operation *made = input.getDefiningOp();
           return made && (inside.contains(made) || behind.contains(made));
         })) {
@@ -312,7 +302,7 @@ static void makeCheckpoint(Segment segment,
   SmallVector<Value> results;
   SmallVector<Type> collected;
   auto capture = [&](Operation *op) {
-    for (Value input : getInputs(op))
+    for (Value input : getBlockInputs(op))
       if (Operation *made = input.getDefiningOp();
           !made || (!inside.contains(made) && !cheap.contains(made)))
         captured.insert(input);
@@ -375,7 +365,7 @@ struct RecomputeSegmentsPass
 
   void runOnOperation() override {
     if (count < 0 || join < 1) {
-      getOperation().emitError()
+      emitError(getOperation().getLoc())
           << "count is " << int64_t(count) << " and join is " << int64_t(join)
           << "; give a count of at least 0 and a join of at least 1";
       return signalPassFailure();

@@ -257,7 +257,7 @@ void ScaleLossesPass::runOnOperation() {
                              std::pair("smallest-scale", double(smallestScale)),
                              std::pair("largest-scale", double(largestScale))})
     if (!isPowerOfTwo(scale)) {
-      getOperation().emitError()
+      emitError(getOperation().getLoc())
           << name << " is " << scale
           << "; give a power of two in the range of f32, so that scaling is "
              "exact";
@@ -265,7 +265,7 @@ void ScaleLossesPass::runOnOperation() {
     }
   if (smallestScale > initialScale || initialScale > largestScale ||
       growthInterval < 1) {
-    getOperation().emitError()
+    emitError(getOperation().getLoc())
         << "the scale begins at " << double(initialScale) << ", between "
         << double(smallestScale) << " and " << double(largestScale)
         << ", and grows every " << int64_t(growthInterval)

@@ -12,6 +12,8 @@
 
 #include "Layers.h"
 
+#include "tdsl/Autodiff/Autodiff.h"
+
 #include "mlir/IR/IRMapping.h"
 
 #include <numeric>
@@ -22,19 +24,6 @@ using namespace tdsl::layers;
 
 /// How many places are tried for the beginning of an iteration.
 static constexpr unsigned maxTries = 64;
-
-SmallVector<Value> layers::getInputs(Operation *op) {
-  SmallVector<Value> inputs(op->getOperands());
-  llvm::SmallDenseSet<Value> seen;
-  for (Region &region : op->getRegions())
-    region.walk([&](Operation *inner) {
-      for (Value operand : inner->getOperands())
-        if (!region.isAncestor(operand.getParentRegion()) &&
-            seen.insert(operand).second)
-          inputs.push_back(operand);
-    });
-  return inputs;
-}
 
 EntryRuns::EntryRuns(func::FuncOp entry, const Groups &groups,
                      const FunctionClasses &functions)
@@ -255,7 +244,8 @@ std::optional<Run> EntryRuns::classify(unsigned start, unsigned period,
   for (unsigned k = 0; k < period; ++k) {
     SmallVector<SmallVector<Value>> all;
     for (unsigned t = 0; t < trips; ++t)
-      all.push_back(getInputs(ops[start + t * period + k]));
+      all.push_back(
+          autodiff::getDifferentiationInputs(ops[start + t * period + k]));
     auto &inputs = run.inputs.emplace_back();
     for (unsigned i = 0; i < all[1].size(); ++i) {
       SmallVector<Value> values;

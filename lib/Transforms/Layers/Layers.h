@@ -121,14 +121,11 @@ struct Run {
     } kind;
     unsigned number = 0, result = 0;
   };
-  /// For each operation of an iteration and each of its inputs (getInputs).
+  /// For each operation of an iteration and each of its inputs
+  /// (getDifferentiationInputs).
   llvm::SmallVector<llvm::SmallVector<Input>> inputs;
   unsigned getEnd() const { return start + period * trips; }
 };
-
-/// The operands of an operation, then what its regions use from outside, each
-/// once.
-llvm::SmallVector<mlir::Value> getInputs(mlir::Operation *op);
 
 /// An entry and the code in it that repeats.
 class EntryRuns {

@@ -8,6 +8,8 @@
 
 #include "Layers.h"
 
+#include "tdsl/Autodiff/Autodiff.h"
+
 #include "tdsl/Autodiff/InlineFunction.h"
 #include "tdsl/Dialect/TDS/LayerAttributes.h"
 #include "tdsl/Transforms/Passes.h"
@@ -113,7 +115,8 @@ bool EntryRewriter::isUsedAlone(Value value, const Run &run) const {
       continue;
     Operation *op = found.ops[at];
     for (auto [input, kind] :
-         llvm::zip_equal(getInputs(op), other->inputs[at - other->start]))
+         llvm::zip_equal(autodiff::getDifferentiationInputs(op),
+                         other->inputs[at - other->start]))
       if (input == value && kind.kind != Run::Input::Layered)
         return true;
   }
@@ -200,8 +203,9 @@ void EntryRewriter::replaceRun(const Run &run) {
   SmallVector<Value> inits, sliced;
   llvm::SetVector<Value> invariants;
   for (unsigned k = 0; k < run.period; ++k)
-    for (auto [value, input] :
-         llvm::zip_equal(getInputs(found.ops[run.start + k]), run.inputs[k]))
+    for (auto [value, input] : llvm::zip_equal(
+             autodiff::getDifferentiationInputs(found.ops[run.start + k]),
+             run.inputs[k]))
       switch (input.kind) {
       case Run::Input::Inner:
         break;
@@ -297,7 +301,7 @@ void EntryRewriter::buildBody(const Run &run, tds::FoldOp fold,
   IRMapping constants;
   for (unsigned k = 0; k < run.period; ++k) {
     Operation *op = found.ops[run.start + k];
-    SmallVector<Value> inputs = getInputs(op), inside;
+    SmallVector<Value> inputs = autodiff::getDifferentiationInputs(op), inside;
     for (auto [value, input] : llvm::zip_equal(inputs, run.inputs[k]))
       switch (input.kind) {
       case Run::Input::Inner:
@@ -506,8 +510,9 @@ struct RollLayersPass : public tdsl::impl::RollLayersPassBase<RollLayersPass> {
 
   void runOnOperation() override {
     if (minLayers < 2) {
-      getOperation().emitError() << "min-layers is " << int64_t(minLayers)
-                                 << "; a loop is made of at least 2 layers";
+      emitError(getOperation().getLoc())
+          << "min-layers is " << int64_t(minLayers)
+          << "; a loop is made of at least 2 layers";
       return signalPassFailure();
     }
     RolledLayers rolled = rollLayers(getOperation(), minLayers);

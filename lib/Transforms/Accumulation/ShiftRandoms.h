@@ -1,15 +1,15 @@
-//===- AccumulateRandoms.h - random numbers of a micro-batch -*- C++ -*-===//
+//===- ShiftRandoms.h - random numbers of a micro-batch -*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TDSL_LIB_TRANSFORMS_ACCUMULATERANDOMS_H
-#define TDSL_LIB_TRANSFORMS_ACCUMULATERANDOMS_H
+#ifndef TDSL_LIB_TRANSFORMS_ACCUMULATION_SHIFTRANDOMS_H
+#define TDSL_LIB_TRANSFORMS_ACCUMULATION_SHIFTRANDOMS_H
 
 #include "mlir/IR/Operation.h"
 
-namespace tdsl {
+namespace tdsl::accumulation {
 
 /// Gives the rows of a micro-batch the random numbers that they have in the
 /// whole batch. `copy` is a clone of `original`, an operation of the step for
@@ -24,6 +24,6 @@ mlir::LogicalResult shiftRandoms(mlir::Operation *copy,
                                  mlir::Operation *original,
                                  mlir::Operation *whole, mlir::Value iteration);
 
-} // namespace tdsl
+} // namespace tdsl::accumulation
 
-#endif // TDSL_LIB_TRANSFORMS_ACCUMULATERANDOMS_H
+#endif // TDSL_LIB_TRANSFORMS_ACCUMULATION_SHIFTRANDOMS_H

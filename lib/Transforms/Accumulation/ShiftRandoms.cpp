@@ -1,4 +1,4 @@
-//===- AccumulateRandoms.cpp - random numbers of a micro-batch -*- C++ -*-===//
+//===- ShiftRandoms.cpp - random numbers of a micro-batch -*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "AccumulateRandoms.h"
+#include "ShiftRandoms.h"
 
 #include "tdsl/Dialect/TDS/TDSOps.h"
 
@@ -141,8 +141,8 @@ static bool shiftRandom(RandomOp random, RandomOp original, RandomOp whole,
   return true;
 }
 
-LogicalResult tdsl::shiftRandoms(Operation *copy, Operation *original,
-                                 Operation *whole, Value iteration) {
+LogicalResult accumulation::shiftRandoms(Operation *copy, Operation *original,
+                                         Operation *whole, Value iteration) {
   auto refuse = [&](Location loc, StringRef why) {
     return emitError(loc) << "--accum cannot split the step: " << why;
   };
