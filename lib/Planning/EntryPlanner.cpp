@@ -558,7 +558,7 @@ private:
       auto kernel = cast<KernelOp>(items[number]);
       // The epilogue of a contraction keeps to its own buffers: the variants
       // would cost more code than the bytes are worth.
-      if (kernel.getKind() != "loop")
+      if (kernel.getKind() != "loop" && kernel.getKind() != "row")
         continue;
       llvm::SmallDenseSet<int64_t> taken;
       for (OpResult output : kernel->getResults())

@@ -11,12 +11,57 @@ using namespace mlir;
 using namespace tdsl;
 using namespace tdsl::tds;
 
+/// The rank of the rows of a row kernel: what its reductions leave.
+static size_t getRowRank(KernelOp kernel) {
+  for (auto generic : kernel.getBlock()->getOps<GenericOp>())
+    if (generic.hasReduction())
+      return generic.getExtents().size();
+  return 0;
+}
+
+/// Whether an output over the points of a row kernel's rows may lie in the
+/// place of `argument`. Such outputs are written last, point by point, when all
+/// that there is once a row is known (emitRowBlock, emitPoint). So reductions
+/// and values of the row may read anything of their own row, the others only
+/// the element that they are computed for.
+static bool mayReplaceRow(KernelOp kernel, BlockArgument argument,
+                          size_t rowRank) {
+  for (Operation *user : argument.getUsers()) {
+    auto read = dyn_cast<ReadOp>(user);
+    auto reader = read ? dyn_cast<GenericOp>(read->getParentOp()) : GenericOp();
+    if (!reader)
+      return false;
+    size_t rank = reader.getExtents().size();
+    ValueRange own = reader.getParallelIndices();
+    if (rank > rowRank) {
+      if (read.getClamped() || !readsAt(read, own))
+        return false;
+      continue;
+    }
+    if (rank < rowRank || read.getClamped())
+      return false;
+    for (auto [index, row] :
+         llvm::zip(read.getIndices(), own.take_front(rowRank)))
+      if (index != row)
+        return false;
+  }
+  return true;
+}
+
 bool tdsl::mayShareBuffer(KernelOp kernel, unsigned output, unsigned input) {
   if (kernel.hasParts()) {
     // Only the part that makes the output may read the input, once.
     auto [part, partOutput] = kernel.getPartOf(output);
     BlockArgument argument = kernel.getBlock()->getArgument(input);
     if (!argument.hasOneUse() || argument.getUses().begin()->getOwner() != part)
+      return false;
+    // The places of parts are no part of the code that alike ones share.
+    auto generic = part.getBlock()
+                       ->getTerminator()
+                       ->getOperand(partOutput)
+                       .getDefiningOp<GenericOp>();
+    if (part.getKind() == "row" && generic &&
+        generic.getExtents().size() > getRowRank(part))
       return false;
     return mayShareBuffer(part, partOutput,
                           argument.getUses().begin()->getOperandNumber());
@@ -42,6 +87,9 @@ bool tdsl::mayShareBuffer(KernelOp kernel, unsigned output, unsigned input) {
   // Of a row only what there is once may be in place: it is written when all
   // threads of the row have read.
   size_t rank = generic.getExtents().size();
+  if (kind == "row" && rank > getRowRank(kernel))
+    return getRowRank(kernel) > 0 &&
+           mayReplaceRow(kernel, argument, getRowRank(kernel));
   if (kind == "row")
     for (auto other : kernel.getBlock()->getOps<GenericOp>())
       if (other.hasReduction() && other.getExtents().size() != rank)

@@ -143,16 +143,37 @@ FoldOp tdsl::carryNarrow(FoldOp fold, FloatType narrow) {
   return made;
 }
 
+/// A carried value in 16 bits as a loop collects it: what is carried beside it,
+/// or rounded at the end of the body.
+static Value roundCarried(FoldOp fold, BlockArgument carried,
+                          FloatType narrow) {
+  Operation *yield = fold.getBlock()->getTerminator();
+  Value next = yield->getOperand(carried.getArgNumber() - 1);
+  for (auto [other, value] :
+       llvm::zip_equal(fold.getCarried(), fold.getYieldedCarried()))
+    if (auto cast = value.getDefiningOp<CastOp>();
+        cast && cast.getOperand() == next &&
+        getElementType(other.getType()) == narrow)
+      return other;
+  OpBuilder builder(yield);
+  return CastOp::create(builder, carried.getLoc(),
+                        withElementType(carried.getType(), narrow), carried);
+}
+
 void tdsl::narrowStores(FoldOp fold, FloatType narrow) {
   Operation *yield = fold.getBlock()->getTerminator();
   for (unsigned i = fold.getNumCarried(); i < fold.getNumResults(); ++i) {
-    auto wide = yield->getOperand(i).getDefiningOp<CastOp>();
-    Value result = fold.getResult(i);
-    if (!wide || !getElementType(wide.getType()).isF32() ||
-        getElementType(wide.getOperand().getType()) != narrow ||
-        !isStore(result))
+    Value value = yield->getOperand(i), result = fold.getResult(i), small;
+    if (!getElementType(value.getType()).isF32() || !isStore(result))
       continue;
-    yield->setOperand(i, wide.getOperand());
+    if (llvm::is_contained(fold.getCarried(), value))
+      small = roundCarried(fold, cast<BlockArgument>(value), narrow);
+    else if (auto wide = value.getDefiningOp<CastOp>();
+             wide && getElementType(wide.getOperand().getType()) == narrow)
+      small = wide.getOperand();
+    else
+      continue;
+    yield->setOperand(i, small);
     Type type = withElementType(result.getType(), narrow);
     llvm::SetVector<Operation *> readers;
     for (OpOperand &use : result.getUses())

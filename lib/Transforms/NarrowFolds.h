@@ -33,7 +33,8 @@ void hoistSharedCasts(llvm::ArrayRef<tds::FoldOp> folds,
 /// iteration only rounds. Gives the loop that takes the place of `fold`.
 tds::FoldOp carryNarrow(tds::FoldOp fold, mlir::FloatType narrow);
 
-/// Collects in 16 bits what was rounded, where loops alone read it.
+/// Collects in 16 bits what was rounded, or is carried, where loops alone read
+/// it.
 void narrowStores(tds::FoldOp fold, mlir::FloatType narrow);
 
 } // namespace tdsl

@@ -211,3 +211,28 @@ func.func @layers(%h: tensor<4x2xf32> {tds.input = "h"}, %w: tensor<16x2x2xf32> 
   }
   return %z : tensor<4x2xf32>
 }
+
+// What is carried and collected for another loop is collected in 16 bits: the carried one of these, or rounded in the body.
+// CHECK-LABEL: func.func @residuals
+// CHECK: tds.fold 16 carry(%{{.*}}, %{{.*}}, %{{.*}}) {{.*}} -> (tensor<4x2xf32>, tensor<4x2xf32>, tensor<4x2xbf16>, tensor<16x4x2xbf16>, tensor<16x4x2xbf16>) {
+// CHECK-NEXT: ^bb0(%{{.*}}: tensor<i32>, %{{.*}}: tensor<4x2xf32>, %[[B:.*]]: tensor<4x2xf32>, %[[A16:.*]]: tensor<4x2xbf16>, %{{.*}}
+// CHECK: %[[B16:.*]] = tds.cast %[[B]] : tensor<4x2xf32> to tensor<4x2xbf16>
+// CHECK: tds.yield %{{.*}}, %{{.*}}, %{{.*}}, %[[A16]], %[[B16]] :
+// CHECK: tds.fold 16 reverse carry(%{{.*}}) slices(%{{.*}}, %{{.*}}) : (tensor<4x2xf32>, tensor<16x4x2xbf16>, tensor<16x4x2xbf16>)
+func.func @residuals(%h: tensor<4x2xf32> {tds.input = "h"}, %v: tensor<2x2xf32> {tds.variable = @v})
+    -> (tensor<4x2xf32> {tds.result = "y"}) attributes {tds.entry = "function"} {
+  %y:2, %kept:2 = tds.fold 16 carry(%h, %h) invariants(%v) : (tensor<4x2xf32>, tensor<4x2xf32>, tensor<2x2xf32>) -> (tensor<4x2xf32>, tensor<4x2xf32>, tensor<16x4x2xf32>, tensor<16x4x2xf32>) {
+  ^bb0(%t: tensor<i32>, %a: tensor<4x2xf32>, %b: tensor<4x2xf32>, %m: tensor<2x2xf32>):
+    %n = tds.contract %a[0, 1], %m[1, 2] to [0, 2] : tensor<4x2xf32>, tensor<2x2xf32> to tensor<4x2xf32>
+    %s = tds.add %a, %n : tensor<4x2xf32>
+    %e = tds.sin %b : tensor<4x2xf32>
+    tds.yield %s, %e, %a, %b : tensor<4x2xf32>, tensor<4x2xf32>, tensor<4x2xf32>, tensor<4x2xf32>
+  }
+  %z = tds.fold 16 reverse carry(%y#0) slices(%kept#0, %kept#1) : (tensor<4x2xf32>, tensor<16x4x2xf32>, tensor<16x4x2xf32>) -> tensor<4x2xf32> {
+  ^bb0(%t: tensor<i32>, %a: tensor<4x2xf32>, %k: tensor<4x2xf32>, %l: tensor<4x2xf32>):
+    %n = tds.add %a, %k : tensor<4x2xf32>
+    %p = tds.mul %n, %l : tensor<4x2xf32>
+    tds.yield %p : tensor<4x2xf32>
+  }
+  return %z : tensor<4x2xf32>
+}

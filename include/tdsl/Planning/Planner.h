@@ -16,8 +16,11 @@ namespace tdsl {
 /// Whether output `output` of a kernel may share the buffer of input `input`:
 /// the input is read, if at all, only by generics over the points of the kernel
 /// and at the point's own element, which is the one that the output writes.
-/// Kernels whose points are shared by threads (`row`, `scatter`), and the bare
-/// result of a contraction, may not.
+/// Of a `row` kernel what there is once a row may, when all threads of the row
+/// have read; and an output over the points of its rows, which are written when
+/// all reductions and values of the row are known, so that these may read
+/// anything of their own row. `scatter` and the bare result of a contraction
+/// may not.
 bool mayShareBuffer(tds::KernelOp kernel, unsigned output, unsigned input);
 
 /// Replays `plan` command by command over the bytes of its spaces and compares

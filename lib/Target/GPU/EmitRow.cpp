@@ -257,6 +257,10 @@ void KernelEmitter::emitRowBlock() {
     body.setRegister(op, reduction.finish(total));
   }
 
+  // An output may lie in the place of an input of which threads of the row
+  // still read elements that others write.
+  if (sharesBuffers)
+    barrier();
   auto yielded = kernel.getBlock()->getTerminator()->getOperands();
   if (llvm::any_of(yielded, [&](Value value) { return shape.isFull(value); }))
     overChunks({}, nullptr, [&](const Chunk &chunk, ValueRange) {

@@ -77,3 +77,46 @@ export fn f(x: f32[8, 4]) -> (y: f32[8, 3], z: f32[3, 8]) {
       EXPECT_TRUE(areClose(tensor, expected.at(name), 0, 0))
           << name << ", " << path->name();
 }
+
+// A row kernel writes its rows over those that it reads, when each thread has
+// read what others write: here the score of the label.
+TEST(Rows, InPlace) {
+  for (int64_t size : {5, 70, 2500}) {
+    SCOPED_TRACE(size);
+    std::string program = "dim V = " + std::to_string(size) + R"(
+export fn f(x: f32[4, 3], w: f32[3, V], u: f32[V, 2], y: i32[4]) -> (loss: f32[4], d: f32[4, 2]) {
+  let z = x @ w
+  let m = max(z, axis = 1)
+  let e[i, j] = exp(z[i, j] - m[i])
+  let s = sum(e, axis = 1)
+  let loss[i] = log(s[i]) + m[i] - z[i, y[i]]
+  let p[i, j] = e[i, j] / s[i]
+  (loss, p @ u)
+}
+)";
+    for (std::string target : {"cpu", "sm_80"})
+      EXPECT_NE(emitStage(program, "plan", "--targets=" + target)
+                    .find("plan.in_place = array<i64: -1, 0>"),
+                std::string::npos);
+    auto paths = compileProgram(program);
+    ASSERT_GE(paths.size(), 2u);
+    auto fill = [](llvm::ArrayRef<int64_t> shape, int64_t step) {
+      Tensor tensor(reference::ElementKind::F32, shape);
+      for (int64_t i = 0; i < tensor.numElements(); ++i)
+        tensor.set(i, (i * step % 23 - 11) / 8.0);
+      return tensor;
+    };
+    Tensor y(reference::ElementKind::I32, {4});
+    for (int64_t i = 0; i < 4; ++i)
+      y.set(i, (i * size) / 4);
+    Named inputs{{"x", fill({4, 3}, 7)},
+                 {"w", fill({3, size}, 5)},
+                 {"u", fill({size, 2}, 3)},
+                 {"y", y}};
+    Named expected = paths.front()->call("f", inputs);
+    for (auto &path : paths)
+      for (auto &[name, tensor] : path->call("f", inputs))
+        EXPECT_TRUE(areClose(tensor, expected.at(name), 1e-5, 1e-5))
+            << name << ", " << path->name();
+  }
+}

@@ -456,6 +456,57 @@ TEST(InPlace, Rules) {
         }
         tds.yield %y : tensor<4x4xf32>
       }
+      // Reductions and values of the row read their own row before it is written.
+      %row:2 = tds.kernel "row" (%t) : (tensor<4x4xf32>) -> (tensor<4xf32>, tensor<4x4xf32>) {
+      ^bb0(%a: tensor<4x4xf32>):
+        %m = tds.generic (%i) in (4) max (%j) in (4) : tensor<4xf32> {
+          %e = tds.read %a[%i, %j] : tensor<4x4xf32>
+          tds.yield %e : f32
+        }
+        %z = tds.generic (%i) in (4) : tensor<4xf32> {
+          %k = tds.constant 3 : index
+          %e = tds.read %a[%i, %k] : tensor<4x4xf32>
+          tds.yield %e : f32
+        }
+        %y = tds.generic (%i, %j) in (4, 4) : tensor<4x4xf32> {
+          %e = tds.read %a[%i, %j] : tensor<4x4xf32>
+          %f = tds.read %m[%i] : tensor<4xf32>
+          %s = tds.sub %e, %f : f32
+          tds.yield %s : f32
+        }
+        tds.yield %z, %y : tensor<4xf32>, tensor<4x4xf32>
+      }
+      // Another element of the row, which its own thread writes meanwhile.
+      %turned = tds.kernel "row" (%t) : (tensor<4x4xf32>) -> tensor<4x4xf32> {
+      ^bb0(%a: tensor<4x4xf32>):
+        %m = tds.generic (%i) in (4) max (%j) in (4) : tensor<4xf32> {
+          %e = tds.read %a[%i, %j] : tensor<4x4xf32>
+          tds.yield %e : f32
+        }
+        %y = tds.generic (%i, %j) in (4, 4) : tensor<4x4xf32> {
+          %k = tds.apply affine_map<(d0) -> (3 - d0)> (%j)
+          %e = tds.read %a[%i, %k] : tensor<4x4xf32>
+          %f = tds.read %m[%i] : tensor<4xf32>
+          %s = tds.sub %e, %f : f32
+          tds.yield %s : f32
+        }
+        tds.yield %y : tensor<4x4xf32>
+      }
+      // A reduction over other rows.
+      %columns = tds.kernel "row" (%t) : (tensor<4x4xf32>) -> tensor<4x4xf32> {
+      ^bb0(%a: tensor<4x4xf32>):
+        %m = tds.generic (%i) in (4) max (%j) in (4) : tensor<4xf32> {
+          %e = tds.read %a[%j, %i] : tensor<4x4xf32>
+          tds.yield %e : f32
+        }
+        %y = tds.generic (%i, %j) in (4, 4) : tensor<4x4xf32> {
+          %e = tds.read %a[%i, %j] : tensor<4x4xf32>
+          %f = tds.read %m[%i] : tensor<4xf32>
+          %s = tds.sub %e, %f : f32
+          tds.yield %s : f32
+        }
+        tds.yield %y : tensor<4x4xf32>
+      }
       return %loop, %reverse, %contract : tensor<4xf32>, tensor<4xf32>, tensor<4x4xf32>
     })");
   ASSERT_TRUE(module);
@@ -466,4 +517,8 @@ TEST(InPlace, Rules) {
   // The factor of the product is read by other points.
   EXPECT_FALSE(mayShareBuffer(kernels[2], 0, 0));
   EXPECT_TRUE(mayShareBuffer(kernels[2], 0, 1));
+  EXPECT_FALSE(mayShareBuffer(kernels[3], 0, 0));
+  EXPECT_TRUE(mayShareBuffer(kernels[3], 1, 0));
+  EXPECT_FALSE(mayShareBuffer(kernels[4], 0, 0));
+  EXPECT_FALSE(mayShareBuffer(kernels[5], 0, 0));
 }
