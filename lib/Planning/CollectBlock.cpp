@@ -1,5 +1,5 @@
 //===- CollectBlock.cpp - the kernels, places and returned values of a block -*-
-//C++ -*-===//
+// C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
