@@ -28,6 +28,8 @@ public:
   FailureOr<SmallVector<Value>> inlineAt(OpBuilder &builder, Location loc,
                                          func::FuncOp function,
                                          ValueRange arguments);
+  /// What a call calls; null where it stays a call.
+  FailureOr<func::FuncOp> getCallee(func::CallOp call);
   /// Inlines the calls in `block`.
   LogicalResult run(Block &block);
 
@@ -42,6 +44,17 @@ private:
 };
 } // namespace
 
+FailureOr<func::FuncOp> Inliner::getCallee(func::CallOp call) {
+  auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+      call, call.getCalleeAttr());
+  if (!callee)
+    return call.emitError()
+           << "calls @" << call.getCallee() << ", which is not a function";
+  if (keepCustomDerivatives && callee->hasAttr(tds::attr::kVjp))
+    return func::FuncOp();
+  return callee;
+}
+
 LogicalResult Inliner::run(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
     for (Region &region : op.getRegions())
@@ -51,15 +64,14 @@ LogicalResult Inliner::run(Block &block) {
     auto call = dyn_cast<func::CallOp>(op);
     if (!call)
       continue;
-    auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
-        call, call.getCalleeAttr());
-    if (!callee)
-      return call.emitError()
-             << "calls @" << call.getCallee() << ", which is not a function";
-    if (keepCustomDerivatives && callee->hasAttr(tds::attr::kVjp))
+    FailureOr<func::FuncOp> callee = getCallee(call);
+    if (failed(callee))
+      return failure();
+    if (!*callee)
       continue;
     OpBuilder builder(call);
-    auto results = inlineAt(builder, call.getLoc(), callee, call.getOperands());
+    auto results =
+        inlineAt(builder, call.getLoc(), *callee, call.getOperands());
     if (failed(results))
       return failure();
     call.replaceAllUsesWith(*results);
@@ -99,15 +111,13 @@ FailureOr<SmallVector<Value>> Inliner::inlineAt(OpBuilder &builder,
   for (Value value : body.getTerminator()->getOperands())
     results.push_back(map.lookupOrDefault(value));
   for (func::CallOp call : calls) {
-    auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
-        call, call.getCalleeAttr());
-    if (!callee)
-      return call.emitError()
-             << "calls @" << call.getCallee() << ", which is not a function";
-    if (keepCustomDerivatives && callee->hasAttr(tds::attr::kVjp))
+    FailureOr<func::FuncOp> callee = getCallee(call);
+    if (failed(callee))
+      return failure();
+    if (!*callee)
       continue;
     OpBuilder inner(call);
-    auto values = inlineAt(inner, call.getLoc(), callee, call.getOperands());
+    auto values = inlineAt(inner, call.getLoc(), *callee, call.getOperands());
     if (failed(values))
       return failure();
     for (auto [old, value] : llvm::zip(call.getResults(), *values)) {

@@ -42,11 +42,16 @@ namespace tdsl {
 namespace {
 
 /// Number of results up to which kernels that have nothing in common are joined
-/// to save a launch.
+/// to save a launch. On each GPU that is described, three tensors of 16,384 f32
+/// pass the cache in less than a third of the time of a launch; the same number
+/// for all, so that kernels are. Larger ones are compared with the cost model,
+/// by tds-merge-kernels.
 constexpr int64_t smallKernel = 16384;
-/// Number of terms up to which a kernel with few results counts as small.
+/// Number of terms up to which a kernel with few results counts as small. A
+/// million f32 pass an A100's cache in the time of a launch.
 constexpr int64_t largeReduction = 1 << 20;
-/// How many earlier kernels of equal extents are tried before giving up.
+/// How many earlier kernels of equal extents are tried before giving up: the
+/// work stays linear in the number of layers.
 constexpr unsigned maxSiblingTries = 24;
 /// Cost up to which a value of rows is computed again at each point of the
 /// columns, inside a kernel.

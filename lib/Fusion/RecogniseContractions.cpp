@@ -156,7 +156,9 @@ private:
 };
 
 /// What a factor that is no plain read may cost for each element; dearer ones
-/// stay in the sum.
+/// stay in the sum. A factor goes to a kernel of its own, in front of the
+/// contraction; what costs more than a few exponentials (12 each) is rather an
+/// algorithm that its author wrote as a sum.
 constexpr int64_t maxFactorCost = 64;
 
 struct RecogniseContractionsPass

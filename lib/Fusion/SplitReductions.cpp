@@ -34,6 +34,9 @@ namespace tdsl {
 
 namespace {
 
+// Bounds of what the cost model is asked about. They are the same for all
+// devices, and so is the order of terms outside of them.
+
 /// Rows are reduced by many threads each, so few rows fill a device; loops are
 /// reduced by one thread for each result.
 constexpr int64_t enoughRows = 64, enoughPoints = 8192;

@@ -24,6 +24,18 @@ static std::optional<Tensor> splatValue(Attribute value) {
   return toTensor(value);
 }
 
+std::optional<Tensor> tds::evaluateOn(Operation *op, ArrayRef<Tensor> values) {
+  SmallVector<const Tensor *> pointers;
+  for (const Tensor &value : values)
+    pointers.push_back(&value);
+  llvm::Expected<Tensor> result =
+      evaluateOperation(op, pointers, [](Value) { return nullptr; });
+  if (result)
+    return std::move(*result);
+  llvm::consumeError(result.takeError());
+  return std::nullopt;
+}
+
 OpFoldResult tds::foldElementwise(Operation *op, ArrayRef<Attribute> operands) {
   if (llvm::is_contained(operands, nullptr))
     return {};
@@ -46,15 +58,9 @@ OpFoldResult tds::foldElementwise(Operation *op, ArrayRef<Attribute> operands) {
       values.push_back(std::move(*value));
     }
   }
-  SmallVector<const Tensor *> pointers;
-  for (const Tensor &value : values)
-    pointers.push_back(&value);
-  llvm::Expected<Tensor> result =
-      evaluateOperation(op, pointers, [](Value) { return nullptr; });
-  if (!result) {
-    llvm::consumeError(result.takeError());
+  std::optional<Tensor> result = evaluateOn(op, values);
+  if (!result)
     return {};
-  }
   if (allSplat) {
     TypedAttr scalar = toAttribute(*result, getElementType(type));
     if (auto tensor = dyn_cast<RankedTensorType>(type))

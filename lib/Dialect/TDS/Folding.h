@@ -19,6 +19,11 @@ inline constexpr int64_t maxFoldedElements = 64 * 1024;
 /// Points of a nest that folding is willing to run.
 inline constexpr int64_t maxFoldedPoints = 1024 * 1024;
 
+/// The result of an operation on tensors whose operands are known; nothing
+/// where it cannot be computed.
+std::optional<reference::Tensor>
+evaluateOn(mlir::Operation *op, llvm::ArrayRef<reference::Tensor> values);
+
 /// Computes an element operation on constants; null where an operand is unknown
 /// or the result too large.
 mlir::OpFoldResult foldElementwise(mlir::Operation *op,

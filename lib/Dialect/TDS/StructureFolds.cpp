@@ -42,15 +42,9 @@ static OpFoldResult foldStructure(Operation *op, ArrayRef<Attribute> operands,
       return {};
     values.push_back(std::move(*tensor));
   }
-  SmallVector<const Tensor *> pointers;
-  for (const Tensor &value : values)
-    pointers.push_back(&value);
-  llvm::Expected<Tensor> result =
-      evaluateOperation(op, pointers, [](Value) { return nullptr; });
-  if (!result) {
-    llvm::consumeError(result.takeError());
+  std::optional<Tensor> result = evaluateOn(op, values);
+  if (!result)
     return {};
-  }
   return toAttribute(*result, op->getResult(0).getType());
 }
 
