@@ -103,6 +103,9 @@ std::string KernelGroups::describeObstacle(unsigned lhs, unsigned rhs) const {
   case Obstacle::Order:
     return "another kernel stands between the two: it reads from one and "
            "gives to the other";
+  case Obstacle::Memory:
+    return "the contraction's operands would stay in memory until other "
+           "kernels have run, which the memory budget has no room for";
   }
   llvm_unreachable("an obstacle without words");
 }

@@ -104,7 +104,7 @@ struct FormKernelsPass
       return op.emitOpError(
           "cannot become part of a kernel; run tds-generalize first");
     }
-    KernelGroups groups(block, maxBuffers);
+    KernelGroups groups(block, maxBuffers, saveMemory);
     if (fuse) {
       joinReaders(groups);
       joinSiblings(groups);

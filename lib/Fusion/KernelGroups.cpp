@@ -71,8 +71,8 @@ static bool updatesVariable(Operation *op) {
   return false;
 }
 
-KernelGroups::KernelGroups(Block &block, unsigned maxBuffers)
-    : maxBuffers(maxBuffers) {
+KernelGroups::KernelGroups(Block &block, unsigned maxBuffers, bool saveMemory)
+    : maxBuffers(maxBuffers), saveMemory(saveMemory) {
   for (Operation &op : block.without_terminator()) {
     if (!isa<GenericOp, ContractOp, ScatterOp, AttentionOp, AttentionGradOp,
              KernelOp, FoldOp>(op))
@@ -279,6 +279,30 @@ void KernelGroups::makeAdjacent(unsigned first, unsigned second,
 /// with the square of its operations.
 static constexpr size_t maxMembers = 128;
 
+bool KernelGroups::keepsOperands(unsigned contraction, unsigned reader) const {
+  const Group &group = groups[contraction];
+  if (group.shape.kind != KernelKind::Contract)
+    return false;
+  bool waits = false;
+  for (unsigned op : groups[reader].members)
+    for (unsigned producer : producers[op])
+      waits |= groupOf[producer] != reader &&
+               groups[groupOf[producer]].position > group.position;
+  if (!waits)
+    return false;
+  auto getBytes = [](Value value) {
+    auto type = cast<RankedTensorType>(value.getType());
+    return type.getNumElements() * getElementBytes(type.getElementType());
+  };
+  int64_t kept = 0, made = 0;
+  for (Value input : getInputs(group.members))
+    if (input.getDefiningOp() && !input.getDefiningOp<ConstantOp>())
+      kept += getBytes(input);
+  for (Value output : getOutputs(group.members))
+    made += getBytes(output);
+  return kept > made;
+}
+
 KernelGroups::Obstacle KernelGroups::findObstacle(unsigned lhs,
                                                   unsigned rhs) const {
   if (groups[lhs].isOpaque || groups[rhs].isOpaque)
@@ -304,6 +328,8 @@ KernelGroups::Obstacle KernelGroups::findObstacle(unsigned lhs,
   bool isFirst = groups[lhs].position < groups[rhs].position;
   if (!getBehind(isFirst ? lhs : rhs, isFirst ? rhs : lhs))
     return Obstacle::Order;
+  if (saveMemory && keepsOperands(isFirst ? lhs : rhs, isFirst ? rhs : lhs))
+    return Obstacle::Memory;
   return Obstacle::None;
 }
 

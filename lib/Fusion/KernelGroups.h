@@ -37,7 +37,10 @@ public:
     unsigned position = 0;
   };
 
-  KernelGroups(mlir::Block &block, unsigned maxBuffers);
+  /// With `saveMemory`, a contraction does not wait for others where that keeps
+  /// its operands in memory.
+  KernelGroups(mlir::Block &block, unsigned maxBuffers,
+               bool saveMemory = false);
 
   unsigned getNumOps() const { return ops.size(); }
   /// Null for one that was taken out.
@@ -62,6 +65,7 @@ public:
     Members, ///< too many operations
     Buffers, ///< too many inputs and outputs
     Order,   ///< a third group stands between
+    Memory,  ///< large operands would be kept until another group has run
   };
   Obstacle findObstacle(unsigned lhs, unsigned rhs) const;
   /// The obstacle in words, for people who ask why a result is stored.
@@ -95,6 +99,9 @@ private:
   void findWriters(mlir::Block &block);
   bool readsEachOtherAligned(unsigned lhs, unsigned rhs,
                              const KernelShape &shape) const;
+  /// Whether a contraction, joined with its reader, would keep more bytes than
+  /// its results have until kernels behind it have run.
+  bool keepsOperands(unsigned contraction, unsigned reader) const;
   /// The groups from `first` to `second` that need `first`; nothing where one
   /// of them is needed by `second`, so that the two cannot stand side by side.
   std::optional<llvm::DenseSet<unsigned>> getBehind(unsigned first,
@@ -107,6 +114,7 @@ private:
   llvm::DenseSet<unsigned> getReached(llvm::ArrayRef<unsigned> from) const;
 
   unsigned maxBuffers;
+  bool saveMemory;
   llvm::SmallVector<mlir::Operation *> ops;
   /// The operation that makes the new value, by the old one.
   llvm::DenseMap<mlir::Value, unsigned> writers;

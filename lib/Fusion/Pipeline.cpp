@@ -45,6 +45,7 @@ void tdsl::buildFusionPipeline(OpPassManager &manager,
   }
   FormKernelsPassOptions formOptions;
   formOptions.fuse = options.fuse;
+  formOptions.saveMemory = options.saveMemory;
   formOptions.target = options.target;
   functions.addPass(createFormKernelsPass(formOptions));
   if (options.fuse) {

@@ -137,6 +137,8 @@ void tdsl::buildKernelPipeline(OpPassManager &manager,
                                StringRef target) {
   FusionOptions fusion;
   fusion.fuse = options.fusion;
+  // A budget that has to be worked for.
+  fusion.saveMemory = options.recompute > 0;
   fusion.target = options.targetDescription.empty()
                       ? TargetDescription::getNameFor(target)
                       : options.targetDescription;

@@ -187,6 +187,7 @@ OwningOpRef<ModuleOp> tdslc::makeKernels(Program &program,
   PipelineOptions pipeline;
   pipeline.fusion = options.fusion;
   pipeline.targetDescription = options.targetDescription;
+  pipeline.recompute = program.recompute;
   PassManager passes(&program.context, ModuleOp::getOperationName());
   buildKernelPipeline(passes, pipeline, target.arch);
   if (!run(passes, program, *module))

@@ -25,6 +25,9 @@ struct FusionOptions {
   bool fuse = true;
   /// Name or file of the target description that the cost model goes by.
   std::string target = "host-cpu";
+  /// Contractions whose results are smaller than their operands do not wait for
+  /// what an epilogue reads besides.
+  bool saveMemory = false;
 };
 
 /// From differentiated, canonical tds functions to functions that hold nothing

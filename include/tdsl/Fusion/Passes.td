@@ -312,6 +312,7 @@ def FormKernelsPass : Pass<"tds-form-kernels", "::mlir::func::FuncOp"> {
   let options = [
     Option<"fuse", "fuse", "bool", /*default=*/"true", "Join operations; otherwise each is a kernel of its own">,
     Option<"maxBuffers", "max-buffers", "unsigned", /*default=*/"64", "Most inputs and outputs of one kernel">,
+    Option<"saveMemory", "save-memory", "bool", /*default=*/"false", "Store the result of a contraction where it would wait for others and keep larger operands">,
     Option<"target", "target", "std::string", /*default=*/"\"host-cpu\"", "Name or file of the target description">
   ];
   let statistics = [
