@@ -97,6 +97,19 @@ private:
 };
 } // namespace
 
+/// Whether `op` adds what an iteration contributes to a derivative. Programs
+/// have no loop that runs backwards, derivatives of loops do, and the order of
+/// their contributions belongs to the schedule as that of any sum does.
+static bool isContribution(Operation &op) {
+  auto fold = dyn_cast<tds::FoldOp>(op.getParentOp());
+  auto type = dyn_cast<RankedTensorType>(op.getResultTypes()[0]);
+  return isa<tds::AddOp>(op) && fold && fold.getReverse() && type &&
+         isa<FloatType>(type.getElementType()) &&
+         llvm::any_of(op.getOperands(), [&](Value operand) {
+           return llvm::is_contained(fold.getCarried(), operand);
+         });
+}
+
 /// The terms of a reduction as a tensor: the same body without the reduction.
 llvm::Expected<Tensor> Runner::evaluateTerms(tds::GenericOp op,
                                              Captured captured) {
@@ -213,6 +226,14 @@ Runner::findBound(Operation &op, ArrayRef<const Tensor *> operands,
     }
     if (isExact)
       return none;
+  }
+  if (isContribution(op)) {
+    // One of the terms at a time: the sum of all bounds is that of the sum.
+    kind = tds::ReductionKind::Sum;
+    for (const Tensor *operand : operands)
+      for (int64_t i = 0; i < operand->numElements(); ++i)
+        sums[i] += std::abs(operand->getDouble(i)) / 2;
+    terms = 2;
   }
   // A single term is what it is, whatever the order.
   if (!kind || terms <= 1)

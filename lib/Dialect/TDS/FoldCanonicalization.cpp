@@ -4,6 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ConstantLoops.h"
+
 #include "tdsl/Dialect/TDS/FoldAttributes.h"
 #include "tdsl/Dialect/TDS/TDSOps.h"
 
@@ -421,4 +423,5 @@ void FoldOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                          MLIRContext *context) {
   patterns.add<UnrollTrivial, DropUnused, PassThrough, TidyOperands,
                HoistInvariants>(context);
+  patterns.add(evaluateConstantLoop);
 }

@@ -226,9 +226,49 @@ static LogicalResult constantGeneric(GenericOp op, PatternRewriter &rewriter) {
   return sum ? replace(*sum) : failure();
 }
 
+//===----------------------------------------------------------------------===//
+// ScatterOp
+//===----------------------------------------------------------------------===//
+
+/// The value of a scatter that reads constants only. Its terms are added in the
+/// order of the points, wherever it runs.
+static LogicalResult constantScatter(ScatterOp op, PatternRewriter &rewriter) {
+  RankedTensorType type = op.getType();
+  int64_t points = 1;
+  for (int64_t extent : op.getExtents())
+    if (llvm::MulOverflow(points, extent, points))
+      return failure();
+  if (points > maxFoldedPoints || type.getNumElements() > maxFoldedElements)
+    return failure();
+  llvm::DenseMap<Value, Tensor> constants;
+  for (ReadOp read : op.getBlock()->getOps<ReadOp>()) {
+    DenseElementsAttr value;
+    std::optional<Tensor> tensor;
+    if (read.getTensorType().getNumElements() <= maxFoldedPoints &&
+        matchPattern(read.getTensor(), m_Constant(&value)) && !mayFail(read))
+      tensor = toTensor(value);
+    if (!tensor)
+      return failure();
+    constants.try_emplace(read.getTensor(), std::move(*tensor));
+  }
+  llvm::Expected<Tensor> value =
+      evaluateOperation(op, {}, [&](Value tensor) -> const Tensor * {
+        auto it = constants.find(tensor);
+        return it == constants.end() ? nullptr : &it->second;
+      });
+  if (!value) {
+    llvm::consumeError(value.takeError());
+    return failure();
+  }
+  rewriter.replaceOpWithNewOp<ConstantOp>(op, toAttribute(*value, type));
+  return success();
+}
+
 void GenericOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                             MLIRContext *) {
   patterns.add(constantBody);
   patterns.add(copiedTensor);
   patterns.add(constantGeneric);
+  // Generics and scatters have their bodies in common, and their patterns.
+  patterns.add(constantScatter);
 }
