@@ -76,26 +76,34 @@ static void expectClose(const std::vector<Named> &actual,
             << name << " in step " << i;
 }
 
-// The step in parts is the step, with parts of one size and with a smaller one
-// at the end, down to single rows.
-TEST(Accumulate, EqualsTheWholeStep) {
+/// What `run` gives is the same in parts, on every path, as the evaluator's
+/// for the whole batch.
+static void expectWhole(const char *program,
+                        llvm::ArrayRef<const char *> partings,
+                        llvm::function_ref<std::vector<Named>(Path &)> run) {
   CompileOptions whole;
   whole.ptx = whole.cpu = false;
-  auto reference = compileProgram(kProgram, whole);
+  auto reference = compileProgram(program, whole);
   ASSERT_EQ(reference.size(), 1u);
-  std::vector<Named> expected = train(*reference.front());
-  for (std::string flags :
-       {"--accum=2", "--accum=4", "--accum=10 --fusion=off"}) {
+  std::vector<Named> expected = run(*reference.front());
+  for (const char *flags : partings) {
     SCOPED_TRACE(flags);
     CompileOptions options;
     options.flags = flags;
-    auto paths = compileProgram(kProgram, options);
+    auto paths = compileProgram(program, options);
     ASSERT_GE(paths.size(), 2u);
     for (auto &path : paths) {
       SCOPED_TRACE(path->name());
-      expectClose(train(*path), expected, 1e-4, 1e-5);
+      expectClose(run(*path), expected, 1e-4, 1e-5);
     }
   }
+}
+
+// The step in parts is the step, with parts of one size and with a smaller one
+// at the end, down to single rows.
+TEST(Accumulate, EqualsTheWholeStep) {
+  expectWhole(kProgram, {"--accum=2", "--accum=4", "--accum=10 --fusion=off"},
+              [](Path &path) { return train(path); });
 }
 
 // A row draws its own numbers wherever it draws: in loops over layers, in
@@ -127,29 +135,13 @@ step train(x: f32[B, I], y: i32[B]) -> (loss: f32, each: f32[B]) {
   (loss, each)
 }
 )";
-  auto run = [](Path &path) {
+  expectWhole(program, {"--accum=2", "--accum=4"}, [](Path &path) {
     std::mt19937 generator(1);
     std::vector<Named> all;
     for (unsigned step = 0; step < 3; ++step)
       all.push_back(path.call("train", makeBatch(generator)));
     return all;
-  };
-  CompileOptions whole;
-  whole.ptx = whole.cpu = false;
-  auto reference = compileProgram(program, whole);
-  ASSERT_EQ(reference.size(), 1u);
-  std::vector<Named> expected = run(*reference.front());
-  for (std::string flags : {"--accum=2", "--accum=4"}) {
-    SCOPED_TRACE(flags);
-    CompileOptions options;
-    options.flags = flags;
-    auto paths = compileProgram(program, options);
-    ASSERT_GE(paths.size(), 2u);
-    for (auto &path : paths) {
-      SCOPED_TRACE(path->name());
-      expectClose(run(*path), expected, 1e-4, 1e-5);
-    }
-  }
+  });
 }
 
 // The commands of a step do not depend on the number of parts.
