@@ -131,8 +131,11 @@ static KernelCost getPartCost(KernelOp kernel,
     }
   }
   if (kernel.getKind() == "row") {
-    // A warp for short rows, four to a block, and a block for long ones.
-    cost.blocks = columns <= 1024 ? std::ceil(rows / 4) : rows;
+    // A thread for the shortest rows, a warp for short ones, four to a block,
+    // and a block for long ones.
+    cost.blocks = columns <= 16     ? std::ceil(rows / (rows < 4096 ? 64 : 256))
+                  : columns <= 1024 ? std::ceil(rows / 4)
+                                    : rows;
     cost.registers = 56;
     cost.sharedBytes = 1024;
   } else if (kernel.getKind() == "loop" || kernel.getKind() == "scatter") {
@@ -208,6 +211,36 @@ double CostModel::getNs(ArrayRef<KernelCost> parts) const {
     computeNs += compute;
   }
   return std::max(longest, getTime(moveNs, computeNs, all.blocks));
+}
+
+double CostModel::getNs(ArrayRef<KernelCost> atOnce,
+                        ArrayRef<KernelCost> byLastBlock) const {
+  if (byLastBlock.empty())
+    return getNs(atOnce);
+  // A thread has the registers of the part that needs most, from the beginning.
+  double registers = 0, sharedBytes = 0;
+  for (const KernelCost &part :
+       llvm::concat<const KernelCost>(atOnce, byLastBlock)) {
+    registers = std::max(registers, part.registers);
+    sharedBytes = std::max(sharedBytes, part.sharedBytes);
+  }
+  auto widen = [&](KernelCost cost) {
+    cost.registers = registers;
+    cost.sharedBytes = sharedBytes;
+    return cost;
+  };
+  SmallVector<KernelCost> first;
+  for (const KernelCost &part : atOnce)
+    first.push_back(widen(part));
+  // To know that it is the last, a block waits for what it has written and
+  // then for its number.
+  double ns = getNs(first) + 2 * target.cacheLatencyNs;
+  for (const KernelCost &part : byLastBlock) {
+    KernelCost alone = widen(part);
+    alone.blocks = 1;
+    ns += getNs(alone);
+  }
+  return ns;
 }
 
 bool CostModel::fits(const KernelCost &cost, std::string *why) const {

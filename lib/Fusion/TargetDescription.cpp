@@ -42,6 +42,7 @@ constexpr Figure figures[] = {
     {"memory_gb_per_s", &TargetDescription::memoryGBPerS, false},
     {"cache_bytes", &TargetDescription::cacheBytes, false},
     {"cache_gb_per_s", &TargetDescription::cacheGBPerS, false},
+    {"cache_latency_ns", &TargetDescription::cacheLatencyNs, true},
     {"f32_gflop_per_s", &TargetDescription::f32GflopPerS, false},
     {"element_gop_per_s", &TargetDescription::elementGopPerS, false},
     {"launch_ns", &TargetDescription::launchNs, false},

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tdsl/Fusion/Bodies.h"
+#include "tdsl/Fusion/CostModel.h"
 #include "tdsl/Planning/Planner.h"
 
 using namespace mlir;
@@ -50,11 +51,21 @@ static bool mayReplaceRow(KernelOp kernel, BlockArgument argument,
 
 bool tdsl::mayShareBuffer(KernelOp kernel, unsigned output, unsigned input) {
   if (kernel.hasParts()) {
-    // Only the part that makes the output may read the input, once.
+    // Beside parts of earlier stages, which have read it by then, only the part
+    // that makes the output may read the input, once.
     auto [part, partOutput] = kernel.getPartOf(output);
     BlockArgument argument = kernel.getBlock()->getArgument(input);
-    if (!argument.hasOneUse() || argument.getUses().begin()->getOwner() != part)
-      return false;
+    OpOperand *own = nullptr;
+    for (OpOperand &use : argument.getUses()) {
+      if (cast<KernelOp>(use.getOwner()).getStage() < part.getStage())
+        continue;
+      if (own || use.getOwner() != part)
+        return false;
+      own = &use;
+    }
+    if (!own)
+      return getNumBytes(argument.getType()) ==
+             getNumBytes(part.getOutputs()[partOutput].getType());
     // The places of parts are no part of the code that alike ones share.
     auto generic = part.getBlock()
                        ->getTerminator()
@@ -63,8 +74,7 @@ bool tdsl::mayShareBuffer(KernelOp kernel, unsigned output, unsigned input) {
     if (part.getKind() == "row" && generic &&
         generic.getExtents().size() > getRowRank(part))
       return false;
-    return mayShareBuffer(part, partOutput,
-                          argument.getUses().begin()->getOperandNumber());
+    return mayShareBuffer(part, partOutput, own->getOperandNumber());
   }
   StringRef kind = kernel.getKind();
   if (kind != "loop" && kind != "contract" && kind != "row")

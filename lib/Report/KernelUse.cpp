@@ -76,5 +76,10 @@ KernelUse report::getUse(tds::KernelOp kernel) {
     int64_t bytes = getTensorBytes(input.getType());
     use.inputBytes.push_back(isWhole[i] ? bytes : std::min(bytes, gathered[i]));
   }
+  llvm::DenseSet<Value> inner;
+  for (auto part : kernel.getBlock()->getOps<tds::KernelOp>())
+    for (Value input : part.getInputs())
+      if (input.getDefiningOp() && inner.insert(input).second)
+        use.innerBytes += getTensorBytes(input.getType());
   return use;
 }

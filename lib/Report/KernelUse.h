@@ -19,6 +19,8 @@ struct KernelUse {
   bool hasContraction = false;
   /// Operations on floats.
   int64_t flops = 0;
+  /// What later stages read of what the kernel itself has written.
+  int64_t innerBytes = 0;
 };
 
 KernelUse getUse(tds::KernelOp kernel);

@@ -231,6 +231,7 @@ private:
     launch.places = getPlaces(op.getLoc(), sourceFolder);
     const KernelUse &use = uses[launch.kernel];
     launch.flops = runs * use.flops;
+    launch.bytes += runs * use.innerBytes;
     llvm::SmallSetVector<BufferAttr, 8> read;
     for (auto [i, buffer] :
          llvm::enumerate(op.getInputs().getAsRange<BufferAttr>())) {

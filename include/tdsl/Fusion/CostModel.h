@@ -58,6 +58,10 @@ public:
   /// The time of kernels in one launch, without the launch itself. A single
   /// kernel is the case of one.
   double getNs(llvm::ArrayRef<KernelCost> parts) const;
+  /// The same where the last block of `atOnce` runs `byLastBlock`, one after
+  /// the other.
+  double getNs(llvm::ArrayRef<KernelCost> atOnce,
+               llvm::ArrayRef<KernelCost> byLastBlock) const;
 
   /// Whether a kernel of this cost can be launched at all. `why` gets the limit
   /// that is passed.

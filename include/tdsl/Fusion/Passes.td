@@ -341,12 +341,23 @@ def MergeKernelsPass : Pass<"tds-merge-kernels", "::mlir::func::FuncOp"> {
       tds.yield %a, %b : tensor<4xf32>, tensor<9xf32>
     }
     ```
+    On a GPU a kernel of little work may then become a part of the attribute `stage`: the block that ends last
+    of the launch whose results it reads runs it.
+    ```mlir
+    %r:2 = tds.kernel "parts"(%x) : (tensor<512x512xf32>) -> (tensor<512xf32>, tensor<f32>) {
+    ^bb0(%p: tensor<512x512xf32>):
+      %a = tds.kernel "row"(%p) : (tensor<512x512xf32>) -> tensor<512xf32> { … }
+      %b = tds.kernel "row"(%a) {stage = 1 : i64} : (tensor<512xf32>) -> tensor<f32> { … }
+      tds.yield %a, %b : tensor<512xf32>, tensor<f32>
+    }
+    ```
   }];
   let dependentDialects = ["::tdsl::tds::TDSDialect"];
   let options = [
     Option<"target", "target", "std::string", /*default=*/"\"host-cpu\"", "Name or file of the target description">
   ];
-  let statistics = [Statistic<"numMerged", "merged", "Number of times that two kernels became parts of one">];
+  let statistics = [Statistic<"numMerged", "merged", "Number of times that two kernels became parts of one">,
+                    Statistic<"numStaged", "staged", "Number of kernels that the last block of another runs">];
 }
 
 #endif // TDSL_FUSION_PASSES_TD

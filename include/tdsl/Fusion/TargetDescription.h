@@ -37,6 +37,8 @@ struct TargetDescription {
   double memoryGBPerS = 0, cacheBytes = 0, cacheGBPerS = 0, f32GflopPerS = 0;
   /// Operations of bodies, as in element kernels; 10^9 a second.
   double elementGopPerS = 0;
+  /// Of a GPU: how long a multiprocessor waits for an answer of the cache.
+  double cacheLatencyNs = 0;
   /// What a launch costs beside the work of its kernel.
   double launchNs = 0;
 

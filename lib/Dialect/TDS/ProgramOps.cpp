@@ -56,20 +56,32 @@ LogicalResult GradientOp::verify() {
 
 /// What holds for a kernel that is made of kernels.
 static LogicalResult verifyParts(KernelOp kernel) {
+  int64_t stage = -1;
   for (Operation &op : kernel.getBlock()->without_terminator()) {
     auto part = dyn_cast<KernelOp>(op);
     if (!part || part.hasParts())
       return kernel.emitOpError("of kind 'parts' holds ")
              << op.getName() << (part ? " of that kind" : "")
              << ", expected kernels of the other kinds (kernel_c1)";
+    if (part.getStage() < stage)
+      return part.emitOpError("of stage ")
+             << part.getStage() << " stands behind one of stage " << stage
+             << " (kernel_c1)";
+    if (part.getStage() > stage + 1 || (stage < 0 && part.getStage() > 0))
+      return part.emitOpError("of stage ")
+             << part.getStage() << " has no part of the stage before it "
+             << "(kernel_c1)";
+    stage = part.getStage();
     for (Value input : part.getInputs())
-      if (!isa<BlockArgument>(input))
+      if (auto maker = input.getDefiningOp<KernelOp>();
+          !isa<BlockArgument>(input) && (!maker || maker.getStage() >= stage))
         return part.emitOpError("reads what another part of its kernel makes "
-                                "(kernel_c1)");
+                                "in the same stage (kernel_c1)");
   }
+  Operation *yield = kernel.getBlock()->getTerminator();
   for (auto part : kernel.getBlock()->getOps<KernelOp>())
     for (OpResult output : part->getResults())
-      if (!output.hasOneUse())
+      if (llvm::count(yield->getOperands(), output) != 1)
         return part.emitOpError("is a part, and its output ")
                << output.getResultNumber()
                << " is not yielded exactly once (kernel_c1)";

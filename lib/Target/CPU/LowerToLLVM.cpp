@@ -152,6 +152,9 @@ LogicalResult KernelLowering::lower(OutlinedKernel &kernel) {
 /// Each part has a function of its own. Of `count` items the whole's item `i`
 /// of `work` is [(i * count + phase) / work, ((i + 1) * count + phase) / work).
 LogicalResult KernelLowering::lowerParts(OutlinedKernel &kernel) {
+  if (kernel.kernel.hasStages())
+    return kernel.kernel.emitError(
+        "has parts of several stages, which only GPUs run in one launch");
   Location loc = kernel.kernel.getLoc();
   auto getWork = [](OutlinedKernel &of) {
     auto schedule = of.kernel->getAttrOfType<DictionaryAttr>("schedule");

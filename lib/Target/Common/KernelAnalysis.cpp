@@ -13,6 +13,21 @@ using namespace tdsl::target;
 // Outlined kernels
 //===----------------------------------------------------------------------===//
 
+/// The buffers that a part writes and one of another stage uses.
+static std::vector<unsigned> findHandedOn(OutlinedKernel &kernel) {
+  std::vector<unsigned> found;
+  std::vector<OutlinedKernel> parts = kernel.getParts();
+  for (OutlinedKernel &writer : parts)
+    for (unsigned buffer : writer.outputBuffers)
+      for (OutlinedKernel &other : parts)
+        if (other.kernel.getStage() != writer.kernel.getStage() &&
+            (llvm::is_contained(other.inputBuffers, buffer) ||
+             llvm::is_contained(other.outputBuffers, buffer)) &&
+            !llvm::is_contained(found, buffer))
+          found.push_back(buffer);
+  return found;
+}
+
 FailureOr<OutlinedKernel> OutlinedKernel::get(func::FuncOp function) {
   OutlinedKernel result;
   result.function = function;
@@ -58,12 +73,18 @@ FailureOr<OutlinedKernel> OutlinedKernel::get(func::FuncOp function) {
                                                : result.numBuffers++);
   }
   result.disjoint = function->hasAttr("plan.disjoint");
+  if (result.kernel.hasStages())
+    result.handedOn = findHandedOn(result);
   return result;
 }
 
 std::vector<OutlinedKernel> OutlinedKernel::getParts() {
   std::vector<OutlinedKernel> parts;
   OperandRange yielded = kernel.getBlock()->getTerminator()->getOperands();
+  auto findOutput = [&](Value output) {
+    return outputBuffers[std::distance(yielded.begin(),
+                                       llvm::find(yielded, output))];
+  };
   for (auto op : kernel.getBlock()->getOps<tds::KernelOp>()) {
     OutlinedKernel part = *this;
     part.kernel = op;
@@ -71,14 +92,18 @@ std::vector<OutlinedKernel> OutlinedKernel::getParts() {
     part.outputBuffers.clear();
     part.counters.clear();
     for (auto [i, input] : llvm::enumerate(op.getInputs())) {
+      if (!isa<BlockArgument>(input)) {
+        // What a part of an earlier stage makes.
+        part.inputBuffers.push_back(findOutput(input));
+        continue;
+      }
       unsigned number = cast<BlockArgument>(input).getArgNumber();
       part.inputBuffers.push_back(inputBuffers[number]);
       if (isCounter(number))
         part.counters.push_back(i);
     }
     for (Value output : op.getOutputs())
-      part.outputBuffers.push_back(outputBuffers[std::distance(
-          yielded.begin(), llvm::find(yielded, output))]);
+      part.outputBuffers.push_back(findOutput(output));
     parts.push_back(std::move(part));
   }
   return parts;

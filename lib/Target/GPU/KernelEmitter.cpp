@@ -123,7 +123,9 @@ void KernelEmitter::describeBuffers(const target::OutlinedKernel &outlined) {
   for (unsigned i = 0; i < outlined.numBuffers; ++i) {
     function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
                         builder.getI64IntegerAttr(alignments[i]));
-    if (outlined.disjoint)
+    // What another block writes while the kernel runs must be read when the
+    // code says so.
+    if (outlined.disjoint && !llvm::is_contained(outlined.handedOn, i))
       function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
                           builder.getUnitAttr());
   }
@@ -143,8 +145,10 @@ void KernelEmitter::enter(const target::OutlinedKernel &outlined) {
     target::Buffer buffer = target::Buffer::dense(
         pointers[position], cast<RankedTensorType>(argument.getType()));
     // LLVM sees this for the parameters of kernels only.
-    buffer.isInvariant = blockOfPart && outlined.disjoint &&
-                         !llvm::is_contained(outlined.outputBuffers, position);
+    buffer.isInvariant =
+        blockOfPart && outlined.disjoint &&
+        !llvm::is_contained(outlined.outputBuffers, position) &&
+        !llvm::is_contained(outlined.handedOn, position);
     body.setBuffer(argument, buffer);
   }
   outputs.clear();
@@ -189,7 +193,12 @@ void KernelEmitter::emitParts(const target::OutlinedKernel &outlined,
         /*addrSpace=*/3);
   }
   Value block = getBlock();
-  for (const target::OutlinedKernel &part : whole.getParts()) {
+  SmallVector<target::OutlinedKernel> later;
+  for (target::OutlinedKernel &part : whole.getParts()) {
+    if (part.kernel.getStage() > 0) {
+      later.push_back(part);
+      continue;
+    }
     enter(part);
     int64_t end = firstBlock + getArray("grid")[0];
     Value isMine = lessThan(block, lanes.i64(end));
@@ -209,11 +218,79 @@ void KernelEmitter::emitParts(const target::OutlinedKernel &outlined,
     firstBlock = end;
     lanes.setLanes(1);
   }
+  if (!later.empty())
+    emitLaterStages(later, parts);
   if (mostSharedBytes == 0)
     sharedOfParts.erase();
   else
     sharedOfParts.setGlobalType(
         LLVM::LLVMArrayType::get(builder.getI8Type(), mostSharedBytes));
+}
+
+Value KernelEmitter::arriveLast(int64_t blocks) {
+  // Counts up to the number of blocks, and is 0 again for the next launch.
+  LLVM::GlobalOp counter;
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(function);
+    counter = LLVM::GlobalOp::create(
+        builder, loc, builder.getI32Type(), /*isConstant=*/false,
+        LLVM::Linkage::Internal, (function.getName() + "_arrived").str(),
+        builder.getI32IntegerAttr(0), /*alignment=*/4, /*addrSpace=*/1);
+  }
+  sharedBytes = 0;
+  Value flag = createShared("last", builder.getI32Type(), 1);
+  mostSharedBytes = std::max(mostSharedBytes, sharedBytes);
+  // The barrier orders what the block has written before what its first thread
+  // does; the fence, before the count. Of the last block the second fence
+  // orders what all others have written before what it reads.
+  meet();
+  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                        getThread(), lanes.i64(0));
+  lanes.ifThen(isFirst, [&] {
+    LLVM::FenceOp::create(builder, loc, LLVM::AtomicOrdering::acq_rel,
+                          "device");
+    Value place = LLVM::AddressOfOp::create(builder, loc, counter);
+    Value before = LLVM::AtomicRMWOp::create(
+        builder, loc, LLVM::AtomicBinOp::uinc_wrap, place,
+        lanes.i32(blocks - 1), LLVM::AtomicOrdering::monotonic, "device");
+    LLVM::FenceOp::create(builder, loc, LLVM::AtomicOrdering::acq_rel,
+                          "device");
+    storeShared(flag, before, lanes.i64(0));
+  });
+  meet();
+  Value before = loadShared(flag, builder.getI32Type(), lanes.i64(0));
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, before,
+                               lanes.i32(blocks - 1));
+}
+
+void KernelEmitter::emitLaterStages(ArrayRef<target::OutlinedKernel> later,
+                                    const PartFunctions &parts) {
+  int64_t blocks = firstBlock;
+  firstBlock = 0;
+  auto emitAll = [&] {
+    for (const target::OutlinedKernel &part : later) {
+      enter(part);
+      sharedBytes = 0;
+      lanes.loop(
+          lanes.i64(0), lanes.i64(getArray("grid")[0]), 1, [&](Value block) {
+            meet(); // what was written and shared before
+
+            blockInTurn = block;
+            if (const PartFunctions::Call *call = parts.find(part.kernel))
+              callPart(*call, block);
+            else
+              emitKind();
+            blockInTurn = Value();
+            lanes.setLanes(1);
+          });
+      mostSharedBytes = std::max(mostSharedBytes, sharedBytes);
+    }
+  };
+  if (blocks == 1)
+    emitAll();
+  else
+    lanes.ifThen(arriveLast(blocks), emitAll);
 }
 
 void KernelEmitter::callPart(const PartFunctions::Call &call, Value block) {
@@ -275,6 +352,8 @@ Value KernelEmitter::getThread() {
 Value KernelEmitter::getBlock() {
   if (blockOfPart)
     return blockOfPart;
+  if (blockInTurn)
+    return blockInTurn;
   Value id = NVVM::BlockIdXOp::create(builder, loc, builder.getI32Type());
   Value number = arith::ExtUIOp::create(builder, loc, builder.getI64Type(), id);
   return firstBlock > 0 ? lanes.sub(number, lanes.i64(firstBlock)) : number;
@@ -434,6 +513,11 @@ void KernelEmitter::storeShared(Value base, Value value, Value offset) {
 }
 
 void KernelEmitter::barrier() { NVVM::Barrier0Op::create(builder, loc); }
+
+void KernelEmitter::meet() {
+  NVVM::SyncWarpOp::create(builder, loc, lanes.i32(-1));
+  barrier();
+}
 
 Value KernelEmitter::shuffleXor(Value value, int64_t mask) {
   Type type = value.getType();

@@ -41,6 +41,13 @@ private:
   /// Emits each part under a test of the block's number.
   void emitParts(const target::OutlinedKernel &outlined,
                  const PartFunctions &parts);
+  /// Emits the parts that the last block runs when all have run those of stage
+  /// 0, whose number is `firstBlock`.
+  void emitLaterStages(llvm::ArrayRef<target::OutlinedKernel> later,
+                       const PartFunctions &parts);
+  /// Whether the block is the last of `blocks` to come here; what the others
+  /// have written by then it may read.
+  mlir::Value arriveLast(int64_t blocks);
   void callPart(const PartFunctions::Call &call, mlir::Value block);
   /// Takes up a kernel, or a part of one: where its tensors are, and how it
   /// runs.
@@ -105,6 +112,8 @@ private:
                          mlir::Value offset, unsigned lanes = 1);
   void storeShared(mlir::Value base, mlir::Value value, mlir::Value offset);
   void barrier();
+  /// A barrier behind code that the threads of a warp may leave one by one.
+  void meet();
   /// `value` of the lane whose number differs by `mask` in its bits.
   mlir::Value shuffleXor(mlir::Value value, int64_t mask);
 
@@ -120,6 +129,8 @@ private:
   /// The first block of the part; in the function of a part its argument.
   int64_t firstBlock = 0;
   mlir::Value blockOfPart;
+  /// In a later stage: which of the part's blocks the last block runs.
+  mlir::Value blockInTurn;
   /// Of a kernel with parts: the shared memory of all of them, how much of it
   /// the part at hand has, and how much the largest has.
   mlir::LLVM::GlobalOp sharedOfParts;

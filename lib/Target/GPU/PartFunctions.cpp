@@ -51,6 +51,7 @@ static std::string getText(target::OutlinedKernel &part,
   list(part.inputBuffers);
   list(part.outputBuffers);
   list(part.counters);
+  list(part.handedOn);
   Builder builder(part.kernel.getContext());
   for (const SharedPart::Number &number : numbers)
     setNumber(number.op,
@@ -77,6 +78,12 @@ void PartFunctions::add(const target::OutlinedKernel &part) {
         number(part.isCounter(i) ? call.counters : call.buffers, position);
   for (unsigned &position : own.outputBuffers)
     position = number(call.buffers, position);
+  llvm::erase_if(own.handedOn, [&](unsigned position) {
+    return !llvm::is_contained(call.buffers, position);
+  });
+  for (unsigned &position : own.handedOn)
+    position = number(call.buffers, position);
+  llvm::sort(own.handedOn);
   own.numBuffers = call.buffers.size();
   own.numCounters = call.counters.size();
 

@@ -240,6 +240,9 @@ static DictionaryAttr scheduleParts(tds::KernelOp kernel) {
   for (auto part : kernel.getBlock()->getOps<tds::KernelOp>()) {
     if (!part->hasAttr("schedule"))
       part->setAttr("schedule", gpu::selectSchedule(part));
+    // Later stages are run by one of the blocks that there are.
+    if (part.getStage() > 0)
+      continue;
     auto own = part->getAttrOfType<DictionaryAttr>("schedule");
     blocks += cast<DenseI64ArrayAttr>(own.get("grid"))[0];
   }

@@ -487,7 +487,7 @@ func.func @kernel_c1_part_reads_part(%x: tensor<4xf32>) {
       }
       tds.yield %e : tensor<4xf32>
     }
-    // expected-error @+1 {{'tds.kernel' op reads what another part of its kernel makes (kernel_c1)}}
+    // expected-error @+1 {{'tds.kernel' op reads what another part of its kernel makes in the same stage (kernel_c1)}}
     %q = tds.kernel "loop" (%p) : (tensor<4xf32>) -> tensor<4xf32> {
     ^bb0(%b: tensor<4xf32>):
       %e = tds.generic (%i) in (4) : tensor<4xf32> {
@@ -516,6 +516,68 @@ func.func @kernel_c1_part_yielded_twice(%x: tensor<4xf32>) {
       tds.yield %e : tensor<4xf32>
     }
     tds.yield %p, %p : tensor<4xf32>, tensor<4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @kernel_c1_stage_missing(%x: tensor<4xf32>) {
+  %r:2 = tds.kernel "parts" (%x) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  ^bb0(%a: tensor<4xf32>):
+    %p = tds.kernel "loop" (%a) : (tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%b: tensor<4xf32>):
+      %e = tds.generic (%i) in (4) : tensor<4xf32> {
+        %v = tds.read %b[%i] : tensor<4xf32>
+        tds.yield %v : f32
+      }
+      tds.yield %e : tensor<4xf32>
+    }
+    // expected-error @+1 {{'tds.kernel' op of stage 2 has no part of the stage before it (kernel_c1)}}
+    %q = tds.kernel "loop" (%p) {stage = 2 : i64} : (tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%b: tensor<4xf32>):
+      %e = tds.generic (%i) in (4) : tensor<4xf32> {
+        %v = tds.read %b[%i] : tensor<4xf32>
+        tds.yield %v : f32
+      }
+      tds.yield %e : tensor<4xf32>
+    }
+    tds.yield %p, %q : tensor<4xf32>, tensor<4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @kernel_c1_stage_order(%x: tensor<4xf32>) {
+  %r:3 = tds.kernel "parts" (%x) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  ^bb0(%a: tensor<4xf32>):
+    %p = tds.kernel "loop" (%a) : (tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%b: tensor<4xf32>):
+      %e = tds.generic (%i) in (4) : tensor<4xf32> {
+        %v = tds.read %b[%i] : tensor<4xf32>
+        tds.yield %v : f32
+      }
+      tds.yield %e : tensor<4xf32>
+    }
+    %q = tds.kernel "loop" (%p) {stage = 1 : i64} : (tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%b: tensor<4xf32>):
+      %e = tds.generic (%i) in (4) : tensor<4xf32> {
+        %v = tds.read %b[%i] : tensor<4xf32>
+        tds.yield %v : f32
+      }
+      tds.yield %e : tensor<4xf32>
+    }
+    // expected-error @+1 {{'tds.kernel' op of stage 0 stands behind one of stage 1 (kernel_c1)}}
+    %s = tds.kernel "loop" (%a) : (tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%b: tensor<4xf32>):
+      %e = tds.generic (%i) in (4) : tensor<4xf32> {
+        %v = tds.read %b[%i] : tensor<4xf32>
+        tds.yield %v : f32
+      }
+      tds.yield %e : tensor<4xf32>
+    }
+    tds.yield %p, %q, %s : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
   }
   return
 }

@@ -522,3 +522,68 @@ TEST(InPlace, Rules) {
   EXPECT_FALSE(mayShareBuffer(kernels[4], 0, 0));
   EXPECT_FALSE(mayShareBuffer(kernels[5], 0, 0));
 }
+
+// What parts of earlier stages read has been read by then; what later ones
+// read has not.
+TEST(InPlace, Stages) {
+  Context context;
+  auto module = context.parse(R"(
+    func.func @f(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+      %r:2 = tds.kernel "parts" (%x) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+      ^bb0(%a: tensor<4xf32>):
+        %p = tds.kernel "loop" (%a) : (tensor<4xf32>) -> tensor<4xf32> {
+        ^bb0(%b: tensor<4xf32>):
+          %y = tds.generic (%i) in (4) : tensor<4xf32> {
+            %j = tds.apply affine_map<(d0) -> (3 - d0)> (%i)
+            %e = tds.read %b[%j] : tensor<4xf32>
+            tds.yield %e : f32
+          }
+          tds.yield %y : tensor<4xf32>
+        }
+        %q = tds.kernel "loop" (%p) {stage = 1 : i64} : (tensor<4xf32>) -> tensor<4xf32> {
+        ^bb0(%b: tensor<4xf32>):
+          %y = tds.generic (%i) in (4) : tensor<4xf32> {
+            %e = tds.read %b[%i] : tensor<4xf32>
+            tds.yield %e : f32
+          }
+          tds.yield %y : tensor<4xf32>
+        }
+        tds.yield %p, %q : tensor<4xf32>, tensor<4xf32>
+      }
+      %s:2 = tds.kernel "parts" (%x) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+      ^bb0(%a: tensor<4xf32>):
+        %p = tds.kernel "loop" (%a) : (tensor<4xf32>) -> tensor<4xf32> {
+        ^bb0(%b: tensor<4xf32>):
+          %y = tds.generic (%i) in (4) : tensor<4xf32> {
+            %e = tds.read %b[%i] : tensor<4xf32>
+            tds.yield %e : f32
+          }
+          tds.yield %y : tensor<4xf32>
+        }
+        %q = tds.kernel "loop" (%p, %a) {stage = 1 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
+        ^bb0(%b: tensor<4xf32>, %c: tensor<4xf32>):
+          %y = tds.generic (%i) in (4) : tensor<4xf32> {
+            %e = tds.read %b[%i] : tensor<4xf32>
+            %f = tds.read %c[%i] : tensor<4xf32>
+            %g = tds.add %e, %f : f32
+            tds.yield %g : f32
+          }
+          tds.yield %y : tensor<4xf32>
+        }
+        tds.yield %p, %q : tensor<4xf32>, tensor<4xf32>
+      }
+      return %r#1, %s#1 : tensor<4xf32>, tensor<4xf32>
+    })");
+  ASSERT_TRUE(module);
+  SmallVector<tds::KernelOp> kernels;
+  module->walk([&](tds::KernelOp kernel) {
+    if (!kernel.isPart())
+      kernels.push_back(kernel);
+  });
+  // The first stage reads backwards what its own output would replace.
+  EXPECT_FALSE(mayShareBuffer(kernels[0], 0, 0));
+  EXPECT_TRUE(mayShareBuffer(kernels[0], 1, 0));
+  // The second stage still reads what the first would replace.
+  EXPECT_FALSE(mayShareBuffer(kernels[1], 0, 0));
+  EXPECT_TRUE(mayShareBuffer(kernels[1], 1, 0));
+}

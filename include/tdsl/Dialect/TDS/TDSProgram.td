@@ -71,8 +71,8 @@ def TDS_KernelOp : TDS_Op<"kernel", [Pure, IsolatedFromAbove, SingleBlock]> {
     - `contract`: one `tds.contract`, and generics over its result's extents that read it at their own indices.
     - `scatter`: one `tds.scatter`.
     - `attention`, `attention_grad`: one `tds.attention` or one `tds.attention_grad`.
-    - `parts`: kernels of the other kinds, none of which reads what another makes: they run side by side in one launch. Their operands are the block's arguments, and
-      each of their results is yielded once.
+    - `parts`: kernels of the other kinds. Those without an attribute `stage` run side by side in one launch; those with `stage = n` are run by one block when all of
+      the stages before have ended. A part's operands are the block's arguments and what parts of stages before make. Each result is yielded once.
 
     The attribute `schedule` is set by the schedule selection of a target, see docs/Passes.
 
@@ -99,6 +99,15 @@ def TDS_KernelOp : TDS_Op<"kernel", [Pure, IsolatedFromAbove, SingleBlock]> {
     bool hasParts() { return getKind() == "parts"; }
     /// A kernel inside a kernel.
     bool isPart() { return ::llvm::isa<KernelOp>((*this)->getParentOp()); }
+    /// Of a part: when it runs; parts of stage 0 run side by side.
+    int64_t getStage() {
+      auto stage = (*this)->getAttrOfType<::mlir::IntegerAttr>("stage");
+      return stage ? stage.getInt() : 0;
+    }
+    /// Holds kernels of several stages.
+    bool hasStages() {
+      return hasParts() && ::llvm::any_of(getBlock()->getOps<KernelOp>(), [](KernelOp part) { return part.getStage() > 0; });
+    }
     /// Of a kernel with parts: the part that makes output `output`, and which of its outputs that is.
     std::pair<KernelOp, unsigned> getPartOf(unsigned output);
   }];

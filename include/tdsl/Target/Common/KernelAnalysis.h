@@ -28,6 +28,9 @@ struct OutlinedKernel {
   bool isCounter(unsigned input) const {
     return llvm::is_contained(counters, input);
   }
+  /// Of a kernel with stages: the buffers that parts of several stages use and
+  /// one writes. Other blocks may change them while a part runs.
+  std::vector<unsigned> handedOn;
   /// No two buffers overlap.
   bool disjoint = false;
 
