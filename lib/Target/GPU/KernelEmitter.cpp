@@ -163,6 +163,7 @@ void KernelEmitter::enter(const target::OutlinedKernel &outlined) {
 
 void KernelEmitter::emit(const target::OutlinedKernel &outlined,
                          const PartFunctions &parts) {
+  hasStages = kernel.hasStages();
   if (kernel.hasParts()) {
     emitParts(outlined, parts);
   } else {
@@ -244,7 +245,7 @@ Value KernelEmitter::arriveLast(int64_t blocks) {
   // The barrier orders what the block has written before what its first thread
   // does; the fence, before the count. Of the last block the second fence
   // orders what all others have written before what it reads.
-  meet();
+  barrier();
   Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
                                         getThread(), lanes.i64(0));
   lanes.ifThen(isFirst, [&] {
@@ -258,7 +259,7 @@ Value KernelEmitter::arriveLast(int64_t blocks) {
                           "device");
     storeShared(flag, before, lanes.i64(0));
   });
-  meet();
+  barrier();
   Value before = loadShared(flag, builder.getI32Type(), lanes.i64(0));
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, before,
                                lanes.i32(blocks - 1));
@@ -274,7 +275,7 @@ void KernelEmitter::emitLaterStages(ArrayRef<target::OutlinedKernel> later,
       sharedBytes = 0;
       lanes.loop(
           lanes.i64(0), lanes.i64(getArray("grid")[0]), 1, [&](Value block) {
-            meet(); // what was written and shared before
+            barrier(); // what was written and shared before
 
             blockInTurn = block;
             if (const PartFunctions::Call *call = parts.find(part.kernel))
@@ -512,11 +513,10 @@ void KernelEmitter::storeShared(Value base, Value value, Value offset) {
                         lanes.address(base, element, offset));
 }
 
-void KernelEmitter::barrier() { NVVM::Barrier0Op::create(builder, loc); }
-
-void KernelEmitter::meet() {
-  NVVM::SyncWarpOp::create(builder, loc, lanes.i32(-1));
-  barrier();
+void KernelEmitter::barrier() {
+  if (hasStages)
+    NVVM::SyncWarpOp::create(builder, loc, lanes.i32(-1));
+  NVVM::Barrier0Op::create(builder, loc);
 }
 
 Value KernelEmitter::shuffleXor(Value value, int64_t mask) {

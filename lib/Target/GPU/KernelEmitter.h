@@ -111,9 +111,10 @@ private:
   mlir::Value loadShared(mlir::Value base, mlir::Type element,
                          mlir::Value offset, unsigned lanes = 1);
   void storeShared(mlir::Value base, mlir::Value value, mlir::Value offset);
+  /// All threads of the block. Where the kernel has stages, those of each warp
+  /// meet before: code that they leave one by one, in a loop over blocks, need
+  /// not lie before the barrier.
   void barrier();
-  /// A barrier behind code that the threads of a warp may leave one by one.
-  void meet();
   /// `value` of the lane whose number differs by `mask` in its bits.
   mlir::Value shuffleXor(mlir::Value value, int64_t mask);
 
@@ -131,6 +132,7 @@ private:
   mlir::Value blockOfPart;
   /// In a later stage: which of the part's blocks the last block runs.
   mlir::Value blockInTurn;
+  bool hasStages = false;
   /// Of a kernel with parts: the shared memory of all of them, how much of it
   /// the part at hand has, and how much the largest has.
   mlir::LLVM::GlobalOp sharedOfParts;
