@@ -8,6 +8,9 @@
 // without a condition: a convolution of its own with stride 1 (Dumoulin and
 // Visin 2016, section 4.6, draws the zeros that are spared here).
 //
+// Where windows do not overlap (pooling, most often) a result has one term at
+// most, and nothing needs to be summed.
+//
 //===----------------------------------------------------------------------===//
 
 #include "GraphPass.h"
@@ -251,6 +254,82 @@ static Value createPhase(OpBuilder &builder, const ConditionalSum &sum,
   return phase;
 }
 
+/// For each index of a sum at which its only term can be, as an expression of
+/// the results' indices; nothing where there may be several terms.
+///
+/// That is so where a window is no longer than its stride: of the places in it
+/// one has the remainder that the index of the result asks for.
+static std::optional<SmallVector<AffineExpr>>
+getOnlyPlace(const ConditionalSum &sum) {
+  GenericOp generic = sum.generic;
+  MLIRContext *context = generic.getContext();
+  unsigned numParallel = generic.getNumParallel();
+  ArrayRef<int64_t> extents = generic.getReduceExtents();
+  SmallVector<AffineExpr> places(extents.size());
+  for (const Stride &stride : sum.strides) {
+    if (!stride.reduced ||
+        extents[*stride.reduced - numParallel] > stride.stride)
+      return std::nullopt;
+    AffineExpr index = getAffineDimExpr(stride.parallel, context);
+    for (int64_t step = 0; step < stride.stride; ++step)
+      for (int64_t first = 0; first < stride.stride; ++first) {
+        bool fits = true;
+        for (auto [p, r] : llvm::enumerate(stride.remainders))
+          fits &= r == (step * int64_t(p) + first) % stride.stride;
+        if (fits)
+          places[*stride.reduced - numParallel] =
+              (index * step + first) % stride.stride;
+      }
+  }
+  if (!llvm::all_of(places, [](AffineExpr expr) { return bool(expr); }))
+    return std::nullopt;
+  return places;
+}
+
+/// The sum, where at most one of its terms is not 0: no sum any more.
+static Value createOnlyTerm(OpBuilder &builder, const ConditionalSum &sum,
+                            ArrayRef<AffineExpr> places) {
+  GenericOp generic = sum.generic;
+  RankedTensorType type = generic.getType();
+  auto only = GenericOp::create(
+      builder, generic.getLoc(), type, {}, std::nullopt,
+      [&](OpBuilder &b, Location loc, ValueRange indices) -> Value {
+        SmallVector<Value> at(indices), conditions;
+        for (AffineExpr place : places)
+          at.push_back(createIndex(
+              b, loc, AffineMap::get(indices.size(), 0, place), indices));
+        // Beside a shorter window there are places without a term.
+        for (const Stride &stride : sum.strides) {
+          unsigned axis = *stride.reduced - generic.getNumParallel();
+          int64_t extent = generic.getReduceExtents()[axis];
+          if (extent == stride.stride)
+            continue;
+          Value end =
+              ConstantOp::create(b, loc, TypedAttr(b.getIndexAttr(extent)));
+          conditions.push_back(CompareOp::create(b, loc, ComparePredicate::LT,
+                                                 at[*stride.reduced], end));
+        }
+        IRMapping mapping;
+        cloneBody(b, generic, at, mapping);
+        for (Value other : sum.others)
+          conditions.push_back(mapping.lookupOrDefault(other));
+        Value term = mapping.lookupOrDefault(sum.term);
+        Value zero = ConstantOp::create(
+            b, loc, TypedAttr(cast<TypedAttr>(b.getZeroAttr(term.getType()))));
+        Value condition;
+        for (Value next : conditions)
+          condition = condition
+                          ? AndOp::create(b, loc, condition, next).getResult()
+                          : next;
+        if (condition)
+          term = SelectOp::create(b, loc, condition, term, zero);
+        // Added up with zeros -0 is 0.
+        return AddOp::create(b, loc, term, zero);
+      });
+  simplifyBody(only.getBlock());
+  return only;
+}
+
 namespace {
 /// A sum without strides, and the remainders of the indices that it is for.
 struct Phase {
@@ -311,9 +390,25 @@ struct SplitStridesPass
   void runOnBlock(Block &block) {
     sinkScalars(block);
     for (auto generic : llvm::make_early_inc_range(block.getOps<GenericOp>()))
-      if (std::optional<ConditionalSum> sum = getConditionalSum(generic);
-          sum && pays(*sum))
-        split(*sum);
+      if (std::optional<ConditionalSum> sum = getConditionalSum(generic)) {
+        if (std::optional<SmallVector<AffineExpr>> places = getOnlyPlace(*sum))
+          takeOnlyTerm(*sum, *places);
+        else if (pays(*sum))
+          split(*sum);
+      }
+  }
+
+  void takeOnlyTerm(const ConditionalSum &sum, ArrayRef<AffineExpr> places) {
+    GenericOp generic = sum.generic;
+    OpBuilder builder(generic);
+    remark::passed(
+        generic.getLoc(),
+        remark::RemarkOpts::name("strides").category("fusion").function(
+            getOperation().getName()))
+        << "no sum: windows that do not overlap have one term";
+    generic.replaceAllUsesWith(createOnlyTerm(builder, sum, places));
+    generic.erase();
+    ++numSingle;
   }
 
   /// Whether the sums that remain, and bringing their results together, take

@@ -129,3 +129,67 @@ func.func @largest(%w: tensor<512xf32>, %dy: tensor<512x4096xf32>) -> tensor<512
   }
   return %dx : tensor<512x4096xf32>
 }
+
+// Windows that do not overlap have one term: the derivative of pooling is no sum.
+// CHECK-LABEL: @pool
+// CHECK: tds.generic (%[[I:.*]]) in (12) : tensor<12xf32> {
+// CHECK-DAG: %[[ZERO:.*]] = tds.constant 0.000000e+00 : f32
+// CHECK-DAG: %[[H:.*]] = tds.apply #{{.*}} (%[[I]])
+// CHECK: %[[X:.*]] = tds.read %arg0[%[[H]]]
+// CHECK: tds.add %[[X]], %[[ZERO]]
+// CHECK-NOT: sum
+// CHECK: return
+func.func @pool(%dy: tensor<6xf32>) -> tensor<12xf32> {
+  %dx = tds.generic (%i) in (12) sum (%u) in (2) : tensor<12xf32> {
+    %zero = tds.constant 0.0 : f32
+    %none = tds.constant 0 : index
+    %h = tds.apply affine_map<(d0, d1) -> ((d0 - d1) floordiv 2)> (%i, %u)
+    %g = tds.read %dy[%h] guard 0.0 : f32 : tensor<6xf32>
+    %m = tds.apply affine_map<(d0, d1) -> ((d0 - d1) mod 2)> (%i, %u)
+    %x = tds.compare eq %m, %none : index
+    %t = tds.select %x, %g, %zero : i1, f32
+    tds.yield %t : f32
+  }
+  return %dx : tensor<12xf32>
+}
+
+// Between shorter windows lie places without a term.
+// CHECK-LABEL: @short
+// CHECK: tds.generic (%[[I:.*]]) in (12) : tensor<12xf32> {
+// CHECK-DAG: %[[TWO:.*]] = tds.constant 2 : index
+// CHECK-DAG: %[[PLACE:.*]] = tds.apply #{{.*}} (%[[I]])
+// CHECK: %[[IN:.*]] = tds.compare lt %[[PLACE]], %[[TWO]]
+// CHECK: tds.select %[[IN]]
+// CHECK-NOT: sum
+// CHECK: return
+func.func @short(%dy: tensor<4xf32>) -> tensor<12xf32> {
+  %dx = tds.generic (%i) in (12) sum (%u) in (2) : tensor<12xf32> {
+    %zero = tds.constant 0.0 : f32
+    %none = tds.constant 0 : index
+    %h = tds.apply affine_map<(d0, d1) -> ((d0 - d1) floordiv 3)> (%i, %u)
+    %g = tds.read %dy[%h] guard 0.0 : f32 : tensor<4xf32>
+    %m = tds.apply affine_map<(d0, d1) -> ((d0 - d1) mod 3)> (%i, %u)
+    %x = tds.compare eq %m, %none : index
+    %t = tds.select %x, %g, %zero : i1, f32
+    tds.yield %t : f32
+  }
+  return %dx : tensor<12xf32>
+}
+
+// Refused: windows that overlap have several terms.
+// CHECK-LABEL: @overlap
+// CHECK: tds.generic (%{{.*}}) in (12) sum (%{{.*}}) in (3) : tensor<12xf32> {
+// CHECK: return
+func.func @overlap(%dy: tensor<6xf32>) -> tensor<12xf32> {
+  %dx = tds.generic (%i) in (12) sum (%u) in (3) : tensor<12xf32> {
+    %zero = tds.constant 0.0 : f32
+    %none = tds.constant 0 : index
+    %h = tds.apply affine_map<(d0, d1) -> ((d0 - d1) floordiv 2)> (%i, %u)
+    %g = tds.read %dy[%h] guard 0.0 : f32 : tensor<6xf32>
+    %m = tds.apply affine_map<(d0, d1) -> ((d0 - d1) mod 2)> (%i, %u)
+    %x = tds.compare eq %m, %none : index
+    %t = tds.select %x, %g, %zero : i1, f32
+    tds.yield %t : f32
+  }
+  return %dx : tensor<12xf32>
+}

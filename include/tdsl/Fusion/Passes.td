@@ -111,12 +111,18 @@ def SplitStridesPass : Pass<"tds-split-strides", "::mlir::func::FuncOp"> {
     }
     ```
     and a generic that takes its elements from the one or the other.
+
+    Where a window is no longer than the stride there is one term at most, at the remainder of the result's index, and no sum: the derivative of pooling reads
+    `dy[i floordiv 2]`.
   }];
   let dependentDialects = ["::tdsl::tds::TDSDialect"];
   let options = [
     Option<"target", "target", "std::string", /*default=*/"\"host-cpu\"", "Name or file of the target description">
   ];
-  let statistics = [Statistic<"numSplit", "split", "Number of sums split by their strides">];
+  let statistics = [
+    Statistic<"numSplit", "split", "Number of sums split by their strides">,
+    Statistic<"numSingle", "single", "Number of sums of which one term at most is not 0">
+  ];
 }
 
 def RecogniseAttentionPass : Pass<"tds-recognise-attention", "::mlir::func::FuncOp"> {
