@@ -379,13 +379,13 @@ TEST(Hostile, WritesToInputs) {
   };
   EXPECT_NO_THROW(parse(true, 0, 0));
   EXPECT_NO_THROW(parse(true, 64, 64));
-  for (auto [donated, offset, stride] : {std::tuple(json(), 0, 0),
-                                         {json(false), 0, 0},
-                                         {json(true), 256, 0},
-                                         {json(true), 224, 0},
-                                         {json(true), 80, 64},
-                                         {json(1), 0, 0},
-                                         {json("yes"), 0, 0}})
+  for (const auto &[donated, offset, stride] : {std::tuple(json(), 0, 0),
+                                                {json(false), 0, 0},
+                                                {json(true), 256, 0},
+                                                {json(true), 224, 0},
+                                                {json(true), 80, 64},
+                                                {json(1), 0, 0},
+                                                {json("yes"), 0, 0}})
     EXPECT_THROW(parse(donated, offset, stride), Error)
         << donated << " " << offset << " " << stride;
 }
