@@ -270,13 +270,7 @@ Decl *Parser::parseIfDecl(StringRef where) {
 
 ArrayRef<Decl *> Parser::parseMembers(StringRef where, bool mayChoose) {
   SmallVector<Decl *, 8> members;
-  SourceRange open = peek().range;
-  if (!at(Tok::LBrace)) {
-    errorExpected("`{`");
-    skipToBrace();
-    open = missingRange();
-  }
-  accept(Tok::LBrace);
+  SourceRange open = openBrace();
   while (!at(Tok::RBrace) && !at(Tok::Eof)) {
     if (accept(Tok::Semicolon))
       continue;

@@ -76,13 +76,7 @@ Block *Parser::parseBlock() {
   unsigned outerBrackets = bracketDepth;
   bracketDepth = 0;
   SourceLoc begin = peek().range.begin;
-  SourceRange open = peek().range;
-  if (!at(Tok::LBrace)) {
-    errorExpected("`{`");
-    skipToBrace();
-    open = missingRange();
-  }
-  accept(Tok::LBrace);
+  SourceRange open = openBrace();
 
   SmallVector<Stmt *, 8> stmts;
   llvm::SmallPtrSet<Stmt *, 2> damaged;

@@ -104,6 +104,17 @@ bool Parser::expect(Tok kind) {
   return false;
 }
 
+SourceRange Parser::openBrace() {
+  SourceRange open = peek().range;
+  if (!at(Tok::LBrace)) {
+    errorExpected("`{`");
+    skipToBrace();
+    open = missingRange();
+  }
+  accept(Tok::LBrace);
+  return open;
+}
+
 bool Parser::expectClose(Tok kind, SourceRange open) {
   if (accept(kind))
     return true;

@@ -50,6 +50,9 @@ private:
   /// before it when a line end stands between.
   SourceRange missingRange();
   bool expect(Tok kind);
+  /// Takes the `{` of a body; where it is missing, says so and goes on with the
+  /// next one. Its place, for the message about a missing `}`.
+  SourceRange openBrace();
   bool expectClose(Tok kind, SourceRange open);
   bool danglingComma(Tok closer, llvm::StringRef what);
   bool findMissingBrace(SourceRange &open, SourceRange &place);

@@ -77,10 +77,10 @@ static std::string writeSizes(ArrayRef<int64_t> sizes) {
 
 /// `f32[8, 64]`: the type with other sizes.
 static std::string writeShape(const Type &type, ArrayRef<int64_t> sizes) {
-  std::string out;
+  llvm::SmallVector<Axis, 4> axes;
   for (int64_t size : sizes)
-    out += (out.empty() ? "" : ", ") + std::to_string(size);
-  return (typed::getName(type.elem) + "[" + out + "]").str();
+    axes.push_back({size, false});
+  return toString(Type{type.elem, axes});
 }
 
 /// The text at a place where it is short enough to be written out again, and
