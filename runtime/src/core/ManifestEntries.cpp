@@ -19,11 +19,7 @@ Port ManifestParser::parsePort(const JsonCursor &at, uint64_t slotBytes,
     at.get("name").bad("is empty");
   port.type = parseType(at.get("type"));
   port.shape = at.get("shape").shape();
-  std::optional<uint64_t> bytes = byteCount(port.shape, port.type);
-  if (!bytes)
-    at.get("shape").bad("is ", shapeText(port.shape),
-                        ", more elements than any memory holds");
-  port.bytes = *bytes;
+  port.bytes = countBytes(at.get("shape"), port.shape, port.type);
   port.offset = at.get("offset").integer(spaceLimit);
   checkPlacement(at.get("offset"), port.offset, port.bytes, slotBytes, slot);
   if (at.has("data_axis") && !at.get("data_axis").raw().is_null()) {

@@ -42,6 +42,9 @@ std::optional<std::pair<std::string, std::string>>
 findOverlap(std::vector<Range> ranges);
 tds_role parseRole(const JsonCursor &at);
 ElementType parseType(const JsonCursor &at);
+/// The bytes of a tensor; `at` is its shape, for the message about too many.
+uint64_t countBytes(const JsonCursor &at, const std::vector<int64_t> &shape,
+                    ElementType type);
 bool isHex(const std::string &text);
 bool isSymbol(const std::string &text);
 std::vector<uint8_t> decodeBase64(const JsonCursor &at, uint64_t bytes);

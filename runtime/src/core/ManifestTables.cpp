@@ -43,11 +43,7 @@ void ManifestParser::parseVariables() {
     variable.role = parseRole(at.get("role"));
     variable.type = parseType(at.get("type"));
     variable.shape = at.get("shape").shape();
-    std::optional<uint64_t> bytes = byteCount(variable.shape, variable.type);
-    if (!bytes)
-      at.get("shape").bad("is ", shapeText(variable.shape),
-                          ", more elements than any memory holds");
-    variable.bytes = *bytes;
+    variable.bytes = countBytes(at.get("shape"), variable.shape, variable.type);
     if (manifest.slabs.empty())
       at.get("slab").bad("points to a slab, but there is none");
     variable.slab = static_cast<uint32_t>(

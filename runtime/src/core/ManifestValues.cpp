@@ -28,6 +28,14 @@ findOverlap(std::vector<Range> ranges) {
   return std::nullopt;
 }
 
+uint64_t countBytes(const JsonCursor &at, const std::vector<int64_t> &shape,
+                    ElementType type) {
+  std::optional<uint64_t> bytes = byteCount(shape, type);
+  if (!bytes)
+    at.bad("is ", shapeText(shape), ", more elements than any memory holds");
+  return *bytes;
+}
+
 tds_role parseRole(const JsonCursor &at) {
   const std::string &text = at.string();
   if (text == "param")
