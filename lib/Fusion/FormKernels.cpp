@@ -41,12 +41,6 @@ namespace tdsl {
 
 namespace {
 
-/// Number of results up to which kernels that have nothing in common are joined
-/// to save a launch. On each GPU that is described, three tensors of 16,384 f32
-/// pass the cache in less than a third of the time of a launch; the same number
-/// for all, so that kernels are. Larger ones are compared with the cost model,
-/// by tds-merge-kernels.
-constexpr int64_t smallKernel = 16384;
 /// Number of terms up to which a kernel with few results counts as small. A
 /// million f32 pass an A100's cache in the time of a launch.
 constexpr int64_t largeReduction = 1 << 20;
@@ -106,9 +100,9 @@ struct FormKernelsPass
     }
     KernelGroups groups(block, maxBuffers, saveMemory);
     if (fuse) {
-      joinReaders(groups);
+      joinReaders(groups, /*withTotals=*/false);
       joinSiblings(groups);
-      joinReaders(groups);
+      joinReaders(groups, /*withTotals=*/true);
       numRecomputed += recomputeOutputs(
           groups, *model, maxBuffers,
           [&](Operation *op, bool pays, const std::string &text) {
@@ -176,8 +170,26 @@ struct FormKernelsPass
   // Joining
   //===------------------------------------------------------------------===//
 
-  void joinReaders(KernelGroups &groups) {
+  /// Whether `op` makes one number of a few that others read, too, such as the
+  /// check of an index. It must not draw what it reads away from them: they
+  /// could not join it any more.
+  static bool isTotalOfShared(const KernelGroups &groups, unsigned op) {
+    auto generic = dyn_cast_or_null<GenericOp>(groups.getOp(op));
+    return generic && generic.hasReduction() &&
+           generic.getType().getNumElements() == 1 &&
+           getNumPoints(generic) <= smallKernel &&
+           llvm::any_of(groups.getProducers(op), [&](unsigned producer) {
+             return llvm::any_of(
+                 groups.getOp(producer)->getUsers(), [&](Operation *user) {
+                   return user->getParentOp() != groups.getOp(op);
+                 });
+           });
+  }
+
+  void joinReaders(KernelGroups &groups, bool withTotals) {
     for (unsigned op = 0; op < groups.getNumOps(); ++op) {
+      if (!withTotals && isTotalOfShared(groups, op))
+        continue;
       SmallVector<unsigned> candidates;
       for (unsigned producer : groups.getProducers(op)) {
         unsigned group = groups.getGroupOf(producer);
@@ -314,6 +326,8 @@ struct FormKernelsPass
             return isInMemory(groups, read.getTensor(), group, generic);
           }))
         continue;
+      SmallVector<Value> leaves(
+          llvm::map_range(inner, [](ReadOp read) { return read.getTensor(); }));
       int64_t saved = getBytes(generic.getResult()), extra = 0;
       // With one reader the work only moves.
       bool moves = !hasInner && readers.size() == 1;
@@ -356,13 +370,16 @@ struct FormKernelsPass
         continue;
       double tensor = double(getBytes(generic.getResult()));
       double gained = model->getMoveNs(double(saved - extra), tensor),
+             freed = getWaitingNs(groups, *model, generic, leaves, outer),
              spent = model->getBodyNs(double(cost), points);
-      bool pays = gained >= spent && (cost <= cheapPerPoint || gained > 0);
+      bool pays = gained + freed >= spent &&
+                  (cost <= cheapPerPoint || gained + freed > 0);
       say(generic, pays, "recompute", "recompute",
           llvm::formatv("{0} in its readers instead of stored: {1:f1} us of "
-                        "memory saved, {2:f1} us of work added",
+                        "memory {2}saved, {3:f1} us of work added",
                         pays ? "computed again" : "not computed again",
-                        gained / 1000, spent / 1000)
+                        (gained + freed) / 1000,
+                        freed > 0 ? "and waiting " : "", spent / 1000)
               .str());
       if (!pays)
         continue;

@@ -35,6 +35,33 @@ LogicalResult tdsl::getOuterReads(const KernelGroups &groups, GenericOp generic,
   return success();
 }
 
+double tdsl::getWaitingNs(const KernelGroups &groups, const CostModel &model,
+                          ArrayRef<GenericOp> values, ArrayRef<Value> leaves,
+                          const OuterReads &readers) {
+  unsigned group = groups.getGroupOf(*groups.getIndexOf(values.front()));
+  if (llvm::any_of(values,
+                   [](GenericOp value) {
+                     return value.getType().getNumElements() > smallKernel;
+                   }) ||
+      llvm::any_of(leaves, [&](Value leaf) {
+        std::optional<unsigned> maker = groups.getIndexOf(leaf.getDefiningOp());
+        return maker && groups.getGroupOf(*maker) == group;
+      }))
+    return 0;
+  double freed = 0;
+  for (auto &[reader, reads] : readers) {
+    bool waits =
+        llvm::any_of(groups.getGroup(reader).members, [&](unsigned op) {
+          return llvm::any_of(groups.getProducers(op), [&](unsigned producer) {
+            return groups.getGroupOf(producer) == group &&
+                   !llvm::is_contained(values, groups.getOp(producer));
+          });
+        });
+    freed += waits ? 0 : model.getLaunchNs();
+  }
+  return freed;
+}
+
 namespace {
 
 /// The values of one group that could be computed again.
@@ -212,9 +239,19 @@ unsigned Candidates::apply(const CostModel &model, unsigned maxBuffers,
     work += model.getBodyNs(
         cost, double(candidates.front().generic.getType().getNumElements()));
   }
-  if (saved <= 0)
+  SmallVector<GenericOp> values;
+  SmallVector<Value> leaves;
+  OuterReads readers;
+  for (Candidate &candidate : candidates) {
+    values.push_back(candidate.generic);
+    llvm::append_range(leaves, candidate.leaves);
+    for (auto &reader : candidate.readers)
+      readers.insert(reader);
+  }
+  double freed = getWaitingNs(groups, model, values, leaves, readers);
+  if (saved <= 0 && freed == 0)
     return 0;
-  double gained = model.getMoveNs(saved, largest);
+  double gained = model.getMoveNs(saved, largest) + freed;
   // Where all of their size that they are made of is narrow, memory is to hold
   // that, which mixed precision has rounded for it.
   bool pays = gained >= work || llvm::all_of(candidates, areLeavesNarrow);
@@ -222,9 +259,10 @@ unsigned Candidates::apply(const CostModel &model, unsigned maxBuffers,
     tell(candidate.generic, pays,
          llvm::formatv("{0} in its readers, with all that its kernel makes "
                        "of the same values, instead of stored: {1:f1} us of "
-                       "memory saved, {2:f1} us of work added",
+                       "memory {2}saved, {3:f1} us of work added",
                        pays ? "computed again" : "not computed again",
-                       gained / 1000, work / 1000));
+                       gained / 1000, freed > 0 ? "and waiting " : "",
+                       work / 1000));
   if (!pays)
     return 0;
   // Simplifying may merge reads that are still to be replaced: afterwards.
