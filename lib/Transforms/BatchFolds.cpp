@@ -2,7 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The iterations of a fold that carries nothing do not see each other. Where
+// The iterations of a fold that carries nothing do not see each other, nor do
+// those of one that carries sums which have no order (`tds.any_order`). Where
 // its body is made of element operations, reductions and the like, all
 // iterations become one set of operations on tensors with the iteration as axis
 // 0: one kernel instead of one for each iteration, and new values of variables
@@ -30,11 +31,35 @@ namespace tdsl {
 #include "tdsl/Transforms/Passes.h.inc"
 } // namespace tdsl
 
+/// What each iteration adds to a carried value, if it does nothing else with
+/// it, and in no order; the additions are appended to `chain`.
+static FailureOr<SmallVector<Value>>
+getTerms(FoldOp fold, unsigned carried, SmallVectorImpl<Operation *> &chain) {
+  Value sum = fold.getCarried()[carried];
+  SmallVector<Value> terms;
+  while (sum.hasOneUse()) {
+    OpOperand &use = *sum.getUses().begin();
+    if (use.getOwner() == fold.getBlock()->getTerminator()) {
+      if (use.getOperandNumber() != carried || terms.empty())
+        return failure();
+      return terms;
+    }
+    auto add = dyn_cast<AddOp>(use.getOwner());
+    if (!add || !add->hasAttr(attr::kAnyOrder))
+      return failure();
+    chain.push_back(add);
+    terms.push_back(add->getOperand(1 - use.getOperandNumber()));
+    sum = add.getResult();
+  }
+  return failure();
+}
+
 /// The operation of a body that has no form for all iterations; null where all
-/// have.
-static Operation *findObstacle(FoldOp fold) {
+/// have. `chain` is what adds to carried values.
+static Operation *findObstacle(FoldOp fold, ArrayRef<Operation *> chain) {
   for (Operation &op : fold.getBlock()->without_terminator())
-    if (!isa<BroadcastOp, ReshapeOp, TransposeOp, ReduceOp, GenericOp,
+    if (!llvm::is_contained(chain, &op) &&
+        !isa<BroadcastOp, ReshapeOp, TransposeOp, ReduceOp, GenericOp,
              ConstantOp>(op) &&
         !op.hasTrait<ElementwiseOp>())
       return &op;
@@ -47,7 +72,9 @@ class Batcher {
 public:
   explicit Batcher(FoldOp fold)
       : fold(fold), builder(fold), trips(fold.getTrips()) {}
-  void run();
+  /// `terms` are what is added to each carried value, by the operations of
+  /// `chain`.
+  void run(ArrayRef<SmallVector<Value>> terms, ArrayRef<Operation *> chain);
 
 private:
   void batch(Operation *op);
@@ -59,6 +86,7 @@ private:
   }
   /// The value for all iterations, also where it is the same in each.
   Value get(Value value);
+  Value sumOver(ArrayRef<Value> terms, Value initial);
   void set(Value value, Value forAll) {
     map.map(value, forAll);
     batched.insert(value);
@@ -152,7 +180,26 @@ void Batcher::batch(Operation *op) {
   set(result, made->getResult(0));
 }
 
-void Batcher::run() {
+/// `initial` and the terms of all iterations.
+Value Batcher::sumOver(ArrayRef<Value> terms, Value initial) {
+  Location loc = fold.getLoc();
+  Value perIteration;
+  for (Value term : terms)
+    perIteration = perIteration ? AddOp::create(builder, loc, getType(term),
+                                                perIteration, get(term))
+                                      .getResult()
+                                : get(term);
+  Value total =
+      ReduceOp::create(builder, loc, initial.getType(), ReductionKind::Sum,
+                       perIteration, builder.getDenseI64ArrayAttr({0}));
+  auto sum = AddOp::create(builder, loc, initial.getType(), initial, total);
+  // Folds of other layers may go on with it.
+  sum->setDiscardableAttr(attr::kAnyOrder, builder.getUnitAttr());
+  return sum;
+}
+
+void Batcher::run(ArrayRef<SmallVector<Value>> terms,
+                  ArrayRef<Operation *> chain) {
   if (!fold.getCounter().use_empty()) {
     auto type = RankedTensorType::get({trips}, builder.getI32Type());
     set(fold.getCounter(),
@@ -169,7 +216,11 @@ void Batcher::run() {
        llvm::zip_equal(fold.getInvariantArguments(), fold.getInvariants()))
     map.map(argument, operand);
   for (Operation &op : fold.getBlock()->without_terminator())
-    batch(&op);
+    if (!llvm::is_contained(chain, &op))
+      batch(&op);
+  for (auto [number, each] : llvm::enumerate(terms))
+    fold.getResult(number).replaceAllUsesWith(
+        sumOver(each, fold.getInits()[number]));
   for (auto [result, yielded] :
        llvm::zip_equal(fold.getCollected(), fold.getYieldedCollected()))
     result.replaceAllUsesWith(get(yielded));
@@ -182,12 +233,19 @@ struct BatchFoldsPass : public tdsl::impl::BatchFoldsPassBase<BatchFoldsPass> {
     SmallVector<FoldOp> folds;
     getOperation()->walk<WalkOrder::PostOrder>([&](FoldOp fold) {
       // What is computed again in the derivative is known by its fold.
-      if (fold.getNumCarried() == 0 && !fold->hasAttr(attr::kCheckpoint) &&
-          !fold->hasAttr(attr::kRecompute))
+      if (!fold->hasAttr(attr::kCheckpoint) && !fold->hasAttr(attr::kRecompute))
         folds.push_back(fold);
     });
     for (FoldOp fold : folds) {
-      if (Operation *obstacle = findObstacle(fold)) {
+      SmallVector<SmallVector<Value>> terms;
+      SmallVector<Operation *> chain;
+      for (unsigned carried = 0; carried < fold.getNumCarried(); ++carried)
+        if (auto found = getTerms(fold, carried, chain); succeeded(found))
+          terms.push_back(*found);
+      // What is carried in order makes it a loop, as the program says.
+      if (terms.size() != fold.getNumCarried())
+        continue;
+      if (Operation *obstacle = findObstacle(fold, chain)) {
         remark::missed(fold.getLoc(),
                        remark::RemarkOpts::name("batch").category("folds"))
             << ("stays a loop: " + obstacle->getName().getStringRef() +
@@ -195,7 +253,7 @@ struct BatchFoldsPass : public tdsl::impl::BatchFoldsPassBase<BatchFoldsPass> {
                    .str();
         continue;
       }
-      Batcher(fold).run();
+      Batcher(fold).run(terms, chain);
       ++numBatched;
     }
   }

@@ -93,3 +93,51 @@ func.func @checkpoint(%x: tensor<4xf32>) -> tensor<1x4xf32> {
   }
   return %y : tensor<1x4xf32>
 }
+
+// -----
+
+// A sum that has no order is one over all iterations, behind what each adds to it.
+// CHECK-LABEL: func.func @any_order
+// CHECK-SAME: (%[[S:.*]]: tensor<f32>, %[[X:.*]]: tensor<3x4xf32>, %[[Y:.*]]: tensor<3xf32>)
+// CHECK-NEXT: %[[R:.*]] = tds.reduce sum %[[X]] axes [1] : tensor<3x4xf32> to tensor<3xf32>
+// CHECK-NEXT: %[[A:.*]] = tds.add %[[R]], %[[Y]] : tensor<3xf32>
+// CHECK-NEXT: %[[T:.*]] = tds.reduce sum %[[A]] axes [0] : tensor<3xf32> to tensor<f32>
+// CHECK-NEXT: %[[Z:.*]] = tds.add %[[S]], %[[T]] {tds.any_order} : tensor<f32>
+// CHECK-NEXT: return %[[Z]], %[[R]]
+func.func @any_order(%s: tensor<f32>, %x: tensor<3x4xf32>, %y: tensor<3xf32>) -> (tensor<f32>, tensor<3xf32>) {
+  %z:2 = tds.fold 3 carry(%s) slices(%x, %y) : (tensor<f32>, tensor<3x4xf32>, tensor<3xf32>) -> (tensor<f32>, tensor<3xf32>) {
+  ^bb0(%t: tensor<i32>, %h: tensor<f32>, %a: tensor<4xf32>, %b: tensor<f32>):
+    %r = tds.reduce sum %a axes [0] : tensor<4xf32> to tensor<f32>
+    %c = tds.add %h, %r {tds.any_order} : tensor<f32>
+    %d = tds.add %c, %b {tds.any_order} : tensor<f32>
+    tds.yield %d, %r : tensor<f32>, tensor<f32>
+  }
+  return %z#0, %z#1 : tensor<f32>, tensor<3xf32>
+}
+
+// -----
+
+// Refused: the sum is used on the way, or two sums are added to each other.
+// CHECK-LABEL: func.func @used
+// CHECK: tds.fold 3
+// CHECK: tds.fold 3
+// CHECK: tds.fold 3
+func.func @used(%s: tensor<f32>, %y: tensor<3xf32>) -> (tensor<f32>, tensor<3xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) {
+  %p:2 = tds.fold 3 carry(%s) slices(%y) : (tensor<f32>, tensor<3xf32>) -> (tensor<f32>, tensor<3xf32>) {
+  ^bb0(%t: tensor<i32>, %h: tensor<f32>, %b: tensor<f32>):
+    %d = tds.add %h, %b {tds.any_order} : tensor<f32>
+    tds.yield %d, %d : tensor<f32>, tensor<f32>
+  }
+  %q = tds.fold 3 carry(%s) slices(%y) : (tensor<f32>, tensor<3xf32>) -> tensor<f32> {
+  ^bb0(%t: tensor<i32>, %h: tensor<f32>, %b: tensor<f32>):
+    %c = tds.mul %h, %b : tensor<f32>
+    %d = tds.add %h, %c {tds.any_order} : tensor<f32>
+    tds.yield %d : tensor<f32>
+  }
+  %r:2 = tds.fold 3 carry(%s, %s) slices(%y) : (tensor<f32>, tensor<f32>, tensor<3xf32>) -> (tensor<f32>, tensor<f32>) {
+  ^bb0(%t: tensor<i32>, %g: tensor<f32>, %h: tensor<f32>, %b: tensor<f32>):
+    %d = tds.add %g, %h {tds.any_order} : tensor<f32>
+    tds.yield %d, %b : tensor<f32>, tensor<f32>
+  }
+  return %p#0, %p#1, %q, %r#0, %r#1, %s : tensor<f32>, tensor<3xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>
+}

@@ -99,6 +99,8 @@ enum class Op : uint8_t {
   IsFinite,
   StopGradient,
   Add,
+  /// An addition of a reduction over several tensors: its order is free.
+  AddTerm,
   Sub,
   Mul,
   Div,

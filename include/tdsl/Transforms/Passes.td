@@ -72,8 +72,8 @@ def GuardGathersPass : Pass<"tds-guard-gathers", "::mlir::ModuleOp"> {
 def BatchFoldsPass : Pass<"tds-batch-folds", "::mlir::func::FuncOp"> {
   let summary = "Turn loops without order into operations with one more axis";
   let description = [{
-    A `tds.fold` that carries nothing, and whose body holds element operations, index definitions, reductions and changes of shape only, becomes these operations on
-    tensors with the iteration as axis 0. A fold with anything else in it, such as a contraction, stays a loop and gets the remark `batch`. Those of `checkpoint` stay, too.
+    A `tds.fold` that carries nothing, or only sums without an order (`tds.any_order`, what a reduction over several tensors adds), and whose body holds element operations, index definitions, reductions and changes of shape only, becomes these operations on
+    tensors with the iteration as axis 0. Such a sum is the sum over that axis. A fold with anything else in it, such as a contraction, stays a loop and gets the remark `batch`. Those of `checkpoint` stay, too.
     It reports no errors.
 
     ```mlir

@@ -3,6 +3,8 @@
 
 #include "Emitter.h"
 
+#include "tdsl/Dialect/TDS/FoldAttributes.h"
+
 using namespace tdsl;
 using llvm::SmallVector;
 using typed::Op;
@@ -69,6 +71,12 @@ mlir::Value Emitter::emitElementwise(const typed::Node *node, mlir::Type type,
     return unary(tds::CastOp());
   case Op::Add:
     return binary(tds::AddOp());
+  case Op::AddTerm: {
+    mlir::Value sum = binary(tds::AddOp());
+    sum.getDefiningOp()->setDiscardableAttr(tds::attr::kAnyOrder,
+                                            builder.getUnitAttr());
+    return sum;
+  }
   case Op::Sub:
     return binary(tds::SubOp());
   case Op::Mul:

@@ -189,7 +189,7 @@ Val Checker::callNorm(const ast::CallExpr *e) {
     Value sum = reduce(Builtin::Sum, square, axes, e->range);
     if (total && total.type().elem != sum.type().elem)
       sum = makeCast(sum, total.type().elem, e->range);
-    total = total ? make(Op::Add, sum.type(), {total, sum}, e->range) : sum;
+    total = total ? make(Op::AddTerm, sum.type(), {total, sum}, e->range) : sum;
   }
   if (!total)
     return Val();

@@ -17,6 +17,10 @@ inline constexpr llvm::StringLiteral kCheckpoint = "tds.checkpoint";
 /// On the derivative of such a fold: it stays a loop of its own, so that
 /// nothing merges its values with those of the first computation.
 inline constexpr llvm::StringLiteral kRecompute = "tds.recompute";
+/// On an addition: a term of a reduction over several tensors, such as the norm
+/// of a record, which has no order. In a fold that carries the sum, the terms
+/// may be added over all iterations at once.
+inline constexpr llvm::StringLiteral kAnyOrder = "tds.any_order";
 
 } // namespace tdsl::tds::attr
 
