@@ -16,7 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelGroups.h"
-#include "RecomputeOutputs.h"
+#include "Recompute.h"
 
 #include "tdsl/Fusion/Bodies.h"
 #include "tdsl/Fusion/CostModel.h"
@@ -26,9 +26,6 @@
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/SmallPtrSet.h"
-#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace tdsl;
@@ -47,16 +44,8 @@ constexpr int64_t largeReduction = 1 << 20;
 /// How many earlier kernels of equal extents are tried before giving up: the
 /// work stays linear in the number of layers.
 constexpr unsigned maxSiblingTries = 24;
-/// Cost up to which a value of rows is computed again at each point of the
-/// columns, inside a kernel.
-constexpr int64_t cheapPerPoint = 2;
 /// Returned tensors of one number up to which they lie in the artefact.
 constexpr int64_t maxConstantBytes = 16 * 1024;
-
-int64_t getBytes(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return type.getNumElements() * getElementBytes(type.getElementType());
-}
 
 int64_t getNumElements(ArrayRef<int64_t> extents) {
   int64_t product = 1;
@@ -103,12 +92,11 @@ struct FormKernelsPass
       joinReaders(groups, /*withTotals=*/false);
       joinSiblings(groups);
       joinReaders(groups, /*withTotals=*/true);
-      numRecomputed += recomputeOutputs(
-          groups, *model, maxBuffers,
-          [&](Operation *op, bool pays, const std::string &text) {
-            say(op, pays, "recompute", "recompute", text);
-          });
-      recompute(groups);
+      auto tell = [&](Operation *op, bool pays, const std::string &text) {
+        say(op, pays, "recompute", "recompute", text);
+      };
+      numRecomputed += recomputeOutputs(groups, *model, maxBuffers, tell);
+      numRecomputed += recomputeInReaders(groups, *model, maxBuffers, tell);
     }
     explain(groups);
     return build(block, groups);
@@ -149,7 +137,7 @@ struct FormKernelsPass
       auto value =
           constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : nullptr;
       if (!value || !value.isSplat() ||
-          getBytes(constant) <= maxConstantBytes ||
+          getNumBytes(constant.getType()) <= maxConstantBytes ||
           value.getElementType().isInteger(1) ||
           llvm::all_equal(value.getRawData()))
         continue;
@@ -282,125 +270,6 @@ struct FormKernelsPass
              return !isa<GenericOp>(groups.getOp(op)) ||
                     getNumPoints(groups.getOp(op)) <= largeReduction;
            });
-  }
-
-  //===------------------------------------------------------------------===//
-  // Recomputing
-  //===------------------------------------------------------------------===//
-
-  /// Whether `tensor` is in memory for others than `reader`.
-  static bool isInMemory(const KernelGroups &groups, Value tensor,
-                         unsigned group, Operation *reader) {
-    Operation *producer = tensor.getDefiningOp();
-    std::optional<unsigned> index =
-        producer ? groups.getIndexOf(producer) : std::nullopt;
-    if (!index || groups.getGroupOf(*index) != group)
-      return true;
-    return llvm::any_of(tensor.getUsers(), [&](Operation *user) {
-      if (auto read = dyn_cast<ReadOp>(user))
-        user = read->getParentOp();
-      std::optional<unsigned> other = groups.getIndexOf(user);
-      return user != reader && (!other || groups.getGroupOf(*other) != group);
-    });
-  }
-
-  void recompute(KernelGroups &groups) {
-    for (unsigned op = 0; op < groups.getNumOps(); ++op) {
-      auto generic = dyn_cast_or_null<GenericOp>(groups.getOp(op));
-      if (!generic || generic.hasReduction())
-        continue;
-      unsigned group = groups.getGroupOf(op);
-      int64_t cost = getBodyCost(generic);
-      OuterReads outer;
-      if (failed(getOuterReads(groups, generic, group, outer)) || outer.empty())
-        continue;
-      bool hasInner = false;
-      llvm::SmallPtrSet<Operation *, 4> readers;
-      for (Operation *user : generic->getUsers()) {
-        hasInner |=
-            groups.getGroupOf(*groups.getIndexOf(user->getParentOp())) == group;
-        readers.insert(user->getParentOp());
-      }
-      SmallVector<ReadOp> inner = getReads(generic);
-      if (!llvm::all_of(inner, [&](ReadOp read) {
-            return isInMemory(groups, read.getTensor(), group, generic);
-          }))
-        continue;
-      SmallVector<Value> leaves(
-          llvm::map_range(inner, [](ReadOp read) { return read.getTensor(); }));
-      int64_t saved = getBytes(generic.getResult()), extra = 0;
-      // With one reader the work only moves.
-      bool moves = !hasInner && readers.size() == 1;
-      double points = moves ? 0 : hasInner ? 0 : -double(getNumPoints(generic));
-      bool fits = true;
-      for (auto &[reader, reads] : outer) {
-        saved += getBytes(generic.getResult());
-        SmallVector<Value> inputs =
-            groups.getInputs(groups.getGroup(reader).members);
-        llvm::SetVector<Value> tensors;
-        for (ReadOp read : inner)
-          tensors.insert(read.getTensor());
-        for (Value tensor : tensors)
-          fits &= groups.mayRead(tensor, reader);
-        unsigned more = 0;
-        for (Value tensor : tensors)
-          if (!llvm::is_contained(inputs, tensor)) {
-            extra += getBytes(tensor);
-            ++more;
-          }
-        fits &= inputs.size() +
-                    groups.getOutputs(groups.getGroup(reader).members).size() +
-                    more <=
-                maxBuffers;
-        for (ReadOp read : reads) {
-          Operation *body = read->getParentOp();
-          points += moves ? 0 : double(getNumPoints(body));
-          fits &= cost <= cheapPerPoint ||
-                  getNumPoints(body) <= generic.getType().getNumElements();
-          // A body in the group that makes a tensor must read it as its kind
-          // says.
-          for (Value tensor : tensors)
-            if (auto index = groups.getIndexOf(tensor.getDefiningOp()))
-              fits &= groups.getGroupOf(*index) != reader;
-        }
-      }
-      // Nothing is gained by moving work that costs no fewer bytes in its new
-      // place.
-      if (!fits || extra > saved)
-        continue;
-      double tensor = double(getBytes(generic.getResult()));
-      double gained = model->getMoveNs(double(saved - extra), tensor),
-             freed = getWaitingNs(groups, *model, generic, leaves, outer),
-             spent = model->getBodyNs(double(cost), points);
-      bool pays = gained + freed >= spent &&
-                  (cost <= cheapPerPoint || gained + freed > 0);
-      say(generic, pays, "recompute", "recompute",
-          llvm::formatv("{0} in its readers instead of stored: {1:f1} us of "
-                        "memory {2}saved, {3:f1} us of work added",
-                        pays ? "computed again" : "not computed again",
-                        (gained + freed) / 1000,
-                        freed > 0 ? "and waiting " : "", spent / 1000)
-              .str());
-      if (!pays)
-        continue;
-      // Simplifying may merge reads of the list: afterwards, once a body.
-      llvm::SetVector<Operation *> bodies;
-      for (auto &[reader, reads] : outer)
-        for (ReadOp read : reads) {
-          bodies.insert(read->getParentOp());
-          OpBuilder builder(read);
-          read.replaceAllUsesWith(
-              cloneBodyAt(builder, generic, read.getIndices()));
-          read.erase();
-        }
-      for (Operation *body : bodies)
-        simplifyBody(&body->getRegion(0).front());
-      ++numRecomputed;
-      if (!hasInner) {
-        groups.remove(op);
-        generic.erase();
-      }
-    }
   }
 
   /// A remark of the category `fusion`, see docs/Fusion.md.

@@ -1,12 +1,11 @@
-//===- RecomputeOutputs.h - one stored value in place of several -*- C++
-//-*-===//
+//===- Recompute.h - computed again instead of stored -*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TDSL_LIB_FUSION_RECOMPUTEOUTPUTS_H
-#define TDSL_LIB_FUSION_RECOMPUTEOUTPUTS_H
+#ifndef TDSL_LIB_FUSION_RECOMPUTE_H
+#define TDSL_LIB_FUSION_RECOMPUTE_H
 
 #include "KernelGroups.h"
 
@@ -55,6 +54,17 @@ using TellDecision =
 unsigned recomputeOutputs(KernelGroups &groups, const CostModel &model,
                           unsigned maxBuffers, TellDecision tell);
 
+/// Lets the readers of a value in other groups compute it where what it is made
+/// of is in memory anyway, where this moves fewer bytes, or spares more
+/// waiting, than the operations are worth. A value with one reader moves there.
+/// Returns how many values are computed again.
+unsigned recomputeInReaders(KernelGroups &groups, const CostModel &model,
+                            unsigned maxBuffers, TellDecision tell);
+
+/// Cost up to which a value of rows is computed again at each point of the
+/// columns, inside a kernel.
+inline constexpr int64_t cheapPerPoint = 2;
+
 } // namespace tdsl
 
-#endif // TDSL_LIB_FUSION_RECOMPUTEOUTPUTS_H
+#endif // TDSL_LIB_FUSION_RECOMPUTE_H

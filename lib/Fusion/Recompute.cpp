@@ -1,14 +1,15 @@
-//===- RecomputeOutputs.cpp - one stored value in place of several --------===//
+//===- Recompute.cpp - computed again instead of stored -*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "RecomputeOutputs.h"
+#include "Recompute.h"
 
 #include "tdsl/Fusion/Bodies.h"
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -104,8 +105,6 @@ private:
 
 } // namespace
 
-static double getBytes(Value value) { return getNumBytes(value.getType()); }
-
 /// Whether something reads `tensor`, made in the group, that only memory can
 /// serve.
 bool Candidates::isStoredAnyway(Value tensor) const {
@@ -196,7 +195,7 @@ unsigned Candidates::apply(const CostModel &model, unsigned maxBuffers,
   llvm::MapVector<unsigned, llvm::SetVector<Value>> readBy;
   llvm::MapVector<unsigned, llvm::SetVector<Operation *>> computedBy;
   for (Candidate &candidate : candidates) {
-    double bytes = getBytes(candidate.generic.getResult());
+    double bytes = getNumBytes(candidate.generic.getType());
     largest = std::max(largest, bytes);
     saved += bytes * double(1 + candidate.readers.size());
     for (Value leaf : candidate.leaves)
@@ -213,7 +212,7 @@ unsigned Candidates::apply(const CostModel &model, unsigned maxBuffers,
     }
   }
   for (Value leaf : stored)
-    saved -= getBytes(leaf);
+    saved -= getNumBytes(leaf.getType());
   for (auto &[reader, leaves] : readBy) {
     SmallVector<Value> inputs =
         groups.getInputs(groups.getGroup(reader).members);
@@ -228,7 +227,7 @@ unsigned Candidates::apply(const CostModel &model, unsigned maxBuffers,
         return 0;
       if (llvm::is_contained(inputs, leaf))
         continue;
-      saved -= getBytes(leaf);
+      saved -= getNumBytes(leaf.getType());
       ++buffers;
     }
     if (buffers > maxBuffers)
@@ -294,6 +293,128 @@ unsigned tdsl::recomputeOutputs(KernelGroups &groups, const CostModel &model,
     if (groups.getGroup(group).isOpaque)
       continue;
     count += Candidates(groups, group).apply(model, maxBuffers, tell);
+  }
+  return count;
+}
+
+//===----------------------------------------------------------------------===//
+// In readers
+//===----------------------------------------------------------------------===//
+
+/// Whether `tensor` is in memory for others than `reader`.
+static bool isInMemory(const KernelGroups &groups, Value tensor, unsigned group,
+                       Operation *reader) {
+  Operation *producer = tensor.getDefiningOp();
+  std::optional<unsigned> index =
+      producer ? groups.getIndexOf(producer) : std::nullopt;
+  if (!index || groups.getGroupOf(*index) != group)
+    return true;
+  return llvm::any_of(tensor.getUsers(), [&](Operation *user) {
+    if (auto read = dyn_cast<ReadOp>(user))
+      user = read->getParentOp();
+    std::optional<unsigned> other = groups.getIndexOf(user);
+    return user != reader && (!other || groups.getGroupOf(*other) != group);
+  });
+}
+
+unsigned tdsl::recomputeInReaders(KernelGroups &groups, const CostModel &model,
+                                  unsigned maxBuffers, TellDecision tell) {
+  unsigned count = 0;
+  for (unsigned op = 0; op < groups.getNumOps(); ++op) {
+    auto generic = dyn_cast_or_null<GenericOp>(groups.getOp(op));
+    if (!generic || generic.hasReduction())
+      continue;
+    unsigned group = groups.getGroupOf(op);
+    int64_t cost = getBodyCost(generic);
+    OuterReads outer;
+    if (failed(getOuterReads(groups, generic, group, outer)) || outer.empty())
+      continue;
+    bool hasInner = false;
+    llvm::SmallPtrSet<Operation *, 4> readers;
+    for (Operation *user : generic->getUsers()) {
+      hasInner |=
+          groups.getGroupOf(*groups.getIndexOf(user->getParentOp())) == group;
+      readers.insert(user->getParentOp());
+    }
+    SmallVector<ReadOp> inner = getReads(generic);
+    if (!llvm::all_of(inner, [&](ReadOp read) {
+          return isInMemory(groups, read.getTensor(), group, generic);
+        }))
+      continue;
+    SmallVector<Value> leaves(
+        llvm::map_range(inner, [](ReadOp read) { return read.getTensor(); }));
+    double saved = getNumBytes(generic.getType()), extra = 0;
+    // With one reader the work only moves.
+    bool moves = !hasInner && readers.size() == 1;
+    double points = moves ? 0 : hasInner ? 0 : -double(getNumPoints(generic));
+    bool fits = true;
+    for (auto &[reader, reads] : outer) {
+      saved += getNumBytes(generic.getType());
+      SmallVector<Value> inputs =
+          groups.getInputs(groups.getGroup(reader).members);
+      llvm::SetVector<Value> tensors;
+      for (ReadOp read : inner)
+        tensors.insert(read.getTensor());
+      for (Value tensor : tensors)
+        fits &= groups.mayRead(tensor, reader);
+      unsigned more = 0;
+      for (Value tensor : tensors)
+        if (!llvm::is_contained(inputs, tensor)) {
+          extra += getNumBytes(tensor.getType());
+          ++more;
+        }
+      fits &= inputs.size() +
+                  groups.getOutputs(groups.getGroup(reader).members).size() +
+                  more <=
+              maxBuffers;
+      for (ReadOp read : reads) {
+        Operation *body = read->getParentOp();
+        points += moves ? 0 : double(getNumPoints(body));
+        fits &= cost <= cheapPerPoint ||
+                getNumPoints(body) <= generic.getType().getNumElements();
+        // A body in the group that makes a tensor must read it as its kind
+        // says.
+        for (Value tensor : tensors)
+          if (auto index = groups.getIndexOf(tensor.getDefiningOp()))
+            fits &= groups.getGroupOf(*index) != reader;
+      }
+    }
+    // Nothing is gained by moving work that costs no fewer bytes in its new
+    // place.
+    if (!fits || extra > saved)
+      continue;
+    double tensor = getNumBytes(generic.getType());
+    double gained = model.getMoveNs(saved - extra, tensor),
+           freed = getWaitingNs(groups, model, generic, leaves, outer),
+           spent = model.getBodyNs(double(cost), points);
+    bool pays = gained + freed >= spent &&
+                (cost <= cheapPerPoint || gained + freed > 0);
+    tell(generic, pays,
+         llvm::formatv("{0} in its readers instead of stored: {1:f1} us of "
+                       "memory {2}saved, {3:f1} us of work added",
+                       pays ? "computed again" : "not computed again",
+                       (gained + freed) / 1000, freed > 0 ? "and waiting " : "",
+                       spent / 1000)
+             .str());
+    if (!pays)
+      continue;
+    // Simplifying may merge reads of the list: afterwards, once a body.
+    llvm::SetVector<Operation *> bodies;
+    for (auto &[reader, reads] : outer)
+      for (ReadOp read : reads) {
+        bodies.insert(read->getParentOp());
+        OpBuilder builder(read);
+        read.replaceAllUsesWith(
+            cloneBodyAt(builder, generic, read.getIndices()));
+        read.erase();
+      }
+    for (Operation *body : bodies)
+      simplifyBody(&body->getRegion(0).front());
+    ++count;
+    if (!hasInner) {
+      groups.remove(op);
+      generic.erase();
+    }
   }
   return count;
 }
