@@ -6,6 +6,8 @@
 
 #include "tdsl/Artifact/CountOperations.h"
 
+#include "tdsl/Dialect/TDS/AttentionBand.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -37,12 +39,14 @@ static bool computes(Operation &op) {
 
 static int64_t countBody(Block &body) { return llvm::count_if(body, computes); }
 
-/// An attention with products over the depth and over the width of the heads.
+/// An attention with products over the depth and over the width of the heads,
+/// of the pairs that its mask leaves.
 /// Each weight is a difference, an exp and a quotient, or two with a product.
 template <typename Op>
 static int64_t countAttention(Op op, int64_t byDepth, int64_t byWidth) {
-  int64_t pairs = times(countPoints(op.getBatch()),
-                        times(op.getNumQueries(), op.getNumKeys()));
+  int64_t pairs =
+      times(countPoints(op.getBatch()),
+            getBand(op).countPairs(op.getNumQueries(), op.getNumKeys()));
   int64_t body = 4;
   for (Region &region : op->getRegions())
     body += countBody(region.front());

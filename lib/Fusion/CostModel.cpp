@@ -9,6 +9,7 @@
 
 #include "tdsl/Fusion/CostModel.h"
 
+#include "tdsl/Dialect/TDS/AttentionBand.h"
 #include "tdsl/Fusion/Bodies.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -71,7 +72,9 @@ static void addAttention(KernelCost &cost, Op op, double products,
   double batch = 1;
   for (int64_t extent : op.getBatch())
     batch *= double(extent);
-  double pairs = batch * double(op.getNumQueries()) * double(op.getNumKeys());
+  // What the mask leaves out costs next to nothing.
+  double pairs = batch * double(getBand(op).countPairs(op.getNumQueries(),
+                                                       op.getNumKeys()));
   double features = double(op.getDepth() + op.getWidth()) / 2;
   cost.flops += 2 * pairs * products * features;
   // exp, and what is done to the scores.

@@ -12,12 +12,15 @@
 
 #include "Unfolding.h"
 
+#include "tdsl/Dialect/TDS/AttentionBand.h"
 #include "tdsl/Dialect/TDS/Stages.h"
 #include "tdsl/Fusion/Bodies.h"
 #include "tdsl/Fusion/Passes.h"
 
 #include "mlir/Analysis/FlatLinearValueConstraints.h"
 #include "mlir/IR/Remarks.h"
+
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace tdsl;
@@ -482,6 +485,16 @@ struct RecogniseAttentionPass
       runOnBlock(*block);
   }
 
+  static std::string describe(AttentionOp attention) {
+    AttentionBand band = getBand(attention);
+    int64_t queries = attention.getNumQueries(), keys = attention.getNumKeys();
+    if (!band)
+      return "attention";
+    return llvm::formatv(
+        "attention; the mask leaves {0} of {1} pairs of a query and a key",
+        band.countPairs(queries, keys), queries * keys);
+  }
+
   void runOnBlock(Block &block) {
     SmallVector<Operation *> roots;
     for (Operation &op : block)
@@ -503,7 +516,7 @@ struct RecogniseAttentionPass
           continue;
         }
       }
-      remark::passed(root->getLoc(), opts) << "attention";
+      remark::passed(root->getLoc(), opts) << describe(attention);
       root->getResult(0).replaceAllUsesWith(attention.getResult());
       replaced.push_back(root);
       absorbTranspose(attention);

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tdsl/Dialect/TDS/AttentionBand.h"
 #include "tdsl/Dialect/TDS/BlockInputs.h"
 #include "tdsl/Dialect/TDS/FoldAttributes.h"
 #include "tdsl/Dialect/TDS/TDSOps.h"
@@ -85,8 +86,9 @@ static double getWork(Operation *op) {
     double work = 2;
     for (int64_t extent : attention.getBatch())
       work *= double(extent);
-    return work * double(attention.getNumQueries()) *
-           double(attention.getNumKeys()) *
+    return work *
+           double(getBand(attention).countPairs(attention.getNumQueries(),
+                                                attention.getNumKeys())) *
            double(attention.getDepth() + attention.getWidth());
   }
   if (auto generic = dyn_cast<GenericOp>(op))

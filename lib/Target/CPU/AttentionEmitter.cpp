@@ -56,6 +56,56 @@ Value AttentionEmitter::countRows(Value begin, int64_t size, int64_t count) {
   return lanes.minS(lanes.i64(size), lanes.sub(lanes.i64(count), begin));
 }
 
+RowRange AttentionEmitter::getOthers(bool areKeys, int64_t count,
+                                     ArrayRef<Factor> factors) {
+  if (!band)
+    return {lanes.i64(0), lanes.i64(count)};
+  RowRange inside =
+      areKeys
+          ? getKeysOf(lanes, band, first, tiles.rows, count, tiles.others)
+          : getQueriesOf(lanes, band, first, tiles.rows, count, tiles.others);
+  Value sum = zero();
+  auto addRow = [&](const Factor &factor, Value row, Value sum) -> Value {
+    if (factor.columns == 0)
+      return LLVM::FMAOp::create(
+          builder, loc,
+          lanes.splat(wide(lanes.load(factor.buffer, point({lanes.index(row)})),
+                           factor.buffer.element)),
+          zero(), sum);
+    auto add = [&](Value column, Value mask, Value before) -> Value {
+      return LLVM::FMAOp::create(builder, loc,
+                                 loadLanes(factor.buffer, row, column, mask),
+                                 zero(), before);
+    };
+    int64_t whole = factor.columns / tiles.lanes * tiles.lanes;
+    sum = lanes.loop(lanes.i64(0), lanes.i64(whole), tiles.lanes, {sum},
+                     [&](Value column, ValueRange carried) {
+                       return SmallVector<Value>{add(column, {}, carried[0])};
+                     })[0];
+    if (whole == factor.columns)
+      return sum;
+    Value mask = lanes.maskBelow(lanes.i64(factor.columns - whole));
+    lanes.setLanes(tiles.lanes, mask, factor.columns - whole);
+    sum = add(lanes.i64(whole), mask, sum);
+    lanes.setLanes(tiles.lanes);
+    return sum;
+  };
+  auto addRows = [&](Value begin, Value end, const Factor &factor) {
+    sum = lanes.loop(begin, end, 1, {sum}, [&](Value row, ValueRange carried) {
+      return SmallVector<Value>{addRow(factor, row, carried[0])};
+    })[0];
+  };
+  for (const Factor &factor : factors) {
+    if (areKeys ? band.from.has_value() : band.to.has_value())
+      addRows(lanes.i64(0), inside.begin, factor);
+    if (areKeys ? band.to.has_value() : band.from.has_value())
+      addRows(inside.end, lanes.i64(count), factor);
+  }
+  while (isa<VectorType>(sum.getType()))
+    sum = apply<arith::AddFOp>(lanes.half(sum, false), lanes.half(sum, true));
+  return leaveOut(lanes, inside, sum, count);
+}
+
 Value AttentionEmitter::address(const Tile &tile, Value row, Value column) {
   return lanes.address(
       tile.base, compute,

@@ -45,7 +45,7 @@ public:
         vectorType(mlir::VectorType::get({tiles.lanes}, compute)),
         queries(op.getNumQueries()), keys(op.getNumKeys()),
         depth(op.getDepth()), width(op.getWidth()), extents(op.getBatch()),
-        score(&op.getScore().front()) {
+        score(&op.getScore().front()), band(tds::getBand(op)) {
     roundsSlopes = op.getNarrowFactors();
     narrow = op.getNarrowWeights() || roundsSlopes
                  ? llvm::cast<mlir::RankedTensorType>(op.getValue().getType())
@@ -76,6 +76,18 @@ public:
   mlir::Value clampRow(mlir::Value begin, mlir::Value row, int64_t count);
   /// How many of `size` rows from `begin` on there are.
   mlir::Value countRows(mlir::Value begin, int64_t size, int64_t count);
+
+  /// A tensor whose rows are multiplied with weights: its columns, or one
+  /// number a row where that is 0.
+  struct Factor {
+    const target::Buffer &buffer;
+    int64_t columns;
+  };
+  /// The rows of the other side that the item at hand has to go over: those
+  /// that the mask leaves it, or all `count` if the factors outside are not
+  /// finite.
+  target::RowRange getOthers(bool areKeys, int64_t count,
+                             llvm::ArrayRef<Factor> factors);
 
   //===--- scratch ---===//
   mlir::Value address(const Tile &tile, mlir::Value row, mlir::Value column);
@@ -142,6 +154,7 @@ public:
   int64_t queries, keys, depth, width;
   llvm::SmallVector<int64_t> extents;
   mlir::Block *score;
+  tds::AttentionBand band;
   target::Buffer query, key, value;
   // Of the item at hand.
   mlir::Value first;

@@ -37,7 +37,8 @@ static void emitForward(AttentionEmitter &a, tds::AttentionOp op, Value item) {
   // Rounded weights must be known as such before they are multiplied: then a
   // second way over the keys makes the result.
   bool isTwice = a.isTwice;
-  lanes.loop(origin, lanes.i64(a.keys), tiles.others, [&](Value firstKey) {
+  RowRange others = a.getOthers(/*areKeys=*/true, a.keys, {{a.value, a.width}});
+  lanes.loop(others.begin, others.end, tiles.others, [&](Value firstKey) {
     Value count = a.countRows(firstKey, tiles.others, a.keys);
     scoreTile(firstKey);
     a.overRows(a.queries, [&](Value row, LaneIndex i) {
@@ -84,7 +85,7 @@ static void emitForward(AttentionEmitter &a, tds::AttentionOp op, Value item) {
     a.addWeighted(sums, scores, valueTile, count);
   });
   if (isTwice) {
-    lanes.loop(origin, lanes.i64(a.keys), tiles.others, [&](Value firstKey) {
+    lanes.loop(others.begin, others.end, tiles.others, [&](Value firstKey) {
       Value count = a.countRows(firstKey, tiles.others, a.keys);
       scoreTile(firstKey);
       a.overRows(a.queries, [&](Value row, LaneIndex i) {

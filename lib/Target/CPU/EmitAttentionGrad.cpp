@@ -68,7 +68,8 @@ void GradEmitter::emitQueries(Value item) {
   packTransposed(adjointTile, adjoint, queries, width);
   computeDeltas(deltas, adjoint, result, first, tiles.rows);
   clear(sums, tiles.rows);
-  lanes.loop(origin, lanes.i64(keys), tiles.others, [&](Value firstKey) {
+  RowRange others = getOthers(/*areKeys=*/true, keys, {{key, depth}});
+  lanes.loop(others.begin, others.end, tiles.others, [&](Value firstKey) {
     Value count = countRows(firstKey, tiles.others, keys);
     pack(keyTile, key, firstKey, keys, tiles.others, depth);
     pack(valueTile, value, firstKey, keys, tiles.others, width);
@@ -107,7 +108,10 @@ void GradEmitter::emitKeys(Value item) {
   packTransposed(valueTile, value, keys, width);
   clear(keySums, tiles.rows);
   clear(valueSums, tiles.rows);
-  lanes.loop(origin, lanes.i64(queries), tiles.others, [&](Value firstQuery) {
+  RowRange others = getOthers(
+      /*areKeys=*/false, queries,
+      {{query, depth}, {adjoint, width}, {most, 0}, {total, 0}});
+  lanes.loop(others.begin, others.end, tiles.others, [&](Value firstQuery) {
     Value count = countRows(firstQuery, tiles.others, queries);
     pack(queryTile, query, firstQuery, queries, tiles.others, depth);
     pack(adjointTile, adjoint, firstQuery, queries, tiles.others, width);

@@ -51,7 +51,7 @@ public:
         depth(op.getDepth()), width(op.getWidth()), extents(op.getBatch()),
         tile(emitter.getInt("tile")),
         threads(emitter.getArray("block")[0] / emitter.getInt("tile")),
-        score(&op.getScore().front()) {
+        score(&op.getScore().front()), band(tds::getBand(op)) {
     thread = e.getThread();
     row = lanes.divU(thread, threads);
     column = lanes.remU(thread, threads);
@@ -222,6 +222,63 @@ public:
       return arith::AddFOp::create(builder, loc, x, y);
     });
   }
+  /// A tensor whose rows are multiplied with weights: its columns, or one
+  /// number a row where that is 0.
+  struct Factor {
+    const Buffer &buffer;
+    int64_t columns;
+  };
+  /// The rows of the other side that the tile at hand has to go over: those
+  /// that the mask leaves it, or all `count` if the factors outside are not
+  /// finite. `scratch` has room for a number of each warp.
+  target::RowRange getOthers(bool areKeys, int64_t count,
+                             ArrayRef<Factor> factors,
+                             const SharedRows &scratch) {
+    if (!band)
+      return {lanes.i64(0), lanes.i64(count)};
+    target::RowRange inside =
+        areKeys ? getKeysOf(lanes, band, first, tile, count, tile)
+                : getQueriesOf(lanes, band, first, tile, count, tile);
+    Value sum = zero();
+    auto addRows = [&](Value begin, Value end, const Factor &factor) {
+      int64_t columns = std::max<int64_t>(factor.columns, 1),
+              numThreads = e.getArray("block")[0];
+      Value from = lanes.add(lanes.mul(begin, lanes.i64(columns)), thread),
+            to = lanes.mul(end, lanes.i64(columns));
+      sum = lanes.loop(
+          from, to, numThreads, {sum}, [&](Value number, ValueRange carried) {
+            Value r = lanes.divU(number, columns);
+            Value c =
+                factor.columns == 0 ? Value() : lanes.remU(number, columns);
+            return SmallVector<Value>{
+                fma(loadWide(factor.buffer, point(r, c)), zero(), carried[0])};
+          })[0];
+    };
+    for (const Factor &factor : factors) {
+      if (areKeys ? band.from.has_value() : band.to.has_value())
+        addRows(lanes.i64(0), inside.begin, factor);
+      if (areKeys ? band.to.has_value() : band.from.has_value())
+        addRows(inside.end, lanes.i64(count), factor);
+    }
+    // The same answer for all threads: barriers stand in the loop.
+    constexpr int64_t warp = 32;
+    auto add = [&](Value x, Value y) -> Value {
+      return arith::AddFOp::create(builder, loc, x, y);
+    };
+    for (int64_t mask = warp / 2; mask > 0; mask /= 2)
+      sum = add(sum, e.shuffleXor(sum, mask));
+    Value isFirst =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                              lanes.remU(thread, warp), lanes.i64(0));
+    lanes.ifThen(isFirst, [&] {
+      e.storeShared(scratch.base, sum, lanes.divU(thread, warp));
+    });
+    e.barrier();
+    sum = zero();
+    for (int64_t n = 0; n < e.getArray("block")[0] / warp; ++n)
+      sum = add(sum, e.loadShared(scratch.base, compute, lanes.i64(n)));
+    return leaveOut(lanes, inside, sum, count);
+  }
   /// The score of a query and a key; `lowest` where one is behind the last.
   Value emitScore(Value i, Value j, Value s) {
     return e.body.evaluate(score, point(i, j), {s});
@@ -238,6 +295,7 @@ public:
   /// Rows of a tile, and threads that share a row.
   int64_t tile, threads;
   Block *score;
+  tds::AttentionBand band;
   Value thread, row, column;
   Buffer query, key, value;
   // Of the tile at hand: its first row, the thread's row (and one that there
@@ -262,6 +320,8 @@ void KernelEmitter::emitAttention() {
              weightRows = a.makeRows("weights", a.tile);
   a.stage(queryRows, a.query, a.first, a.queries, a.depth);
   SmallVector<Value> places = a.places(a.tile);
+  target::RowRange others =
+      a.getOthers(/*areKeys=*/true, a.keys, {{a.value, a.width}}, weightRows);
 
   /// The scores of this thread's keys of a tile, -inf behind the last key.
   auto getScores = [&](Value firstKey, SmallVectorImpl<Value> &inside) {
@@ -292,7 +352,7 @@ void KernelEmitter::emitAttention() {
   if (!isTwice)
     start.append(numSums, a.zero());
   SmallVector<Value> state = lanes.loop(
-      lanes.i64(0), lanes.i64(a.keys), a.tile, start,
+      others.begin, others.end, a.tile, start,
       [&](Value firstKey, ValueRange carried) {
         barrier(); // the tile before has been read
         a.stage(keyRows, a.key, firstKey, a.keys, a.depth);
@@ -337,7 +397,7 @@ void KernelEmitter::emitAttention() {
   if (isTwice) {
     SmallVector<Value> zeros(numSums, a.zero());
     results = lanes.loop(
-        lanes.i64(0), lanes.i64(a.keys), a.tile, zeros,
+        others.begin, others.end, a.tile, zeros,
         [&](Value firstKey, ValueRange carried) {
           barrier();
           a.stage(keyRows, a.key, firstKey, a.keys, a.depth);
@@ -456,8 +516,10 @@ void KernelEmitter::emitAttentionGrad() {
     Value most = lanes.load(mostOf, a.point(a.real, {})),
           total = lanes.load(totalOf, a.point(a.real, {}));
     SmallVector<Value> sums(a.places(a.depth).size(), a.zero());
+    target::RowRange others =
+        a.getOthers(/*areKeys=*/true, a.keys, {{a.key, a.depth}}, weightRows);
     sums = lanes.loop(
-        lanes.i64(0), lanes.i64(a.keys), a.tile, sums,
+        others.begin, others.end, a.tile, sums,
         [&](Value firstKey, ValueRange carried) {
           barrier();
           a.stage(keyRows, a.key, firstKey, a.keys, a.depth);
@@ -493,8 +555,12 @@ void KernelEmitter::emitAttentionGrad() {
     a.stage(valueRows, a.value, a.first, a.keys, a.width);
     size_t numKeySums = a.places(a.depth).size();
     SmallVector<Value> sums(numKeySums + a.places(a.width).size(), a.zero());
+    target::RowRange others = a.getOthers(
+        /*areKeys=*/false, a.queries,
+        {{a.query, a.depth}, {adjoint, a.width}, {mostOf, 0}, {totalOf, 0}},
+        weightRows);
     sums = lanes.loop(
-        lanes.i64(0), lanes.i64(a.queries), a.tile, sums,
+        others.begin, others.end, a.tile, sums,
         [&](Value firstQuery, ValueRange carried) {
           barrier();
           a.stage(queryRows, a.query, firstQuery, a.queries, a.depth);

@@ -4,6 +4,7 @@
 #ifndef TDSL_TARGET_COMMON_ATTENTIONVIEWS_H
 #define TDSL_TARGET_COMMON_ATTENTIONVIEWS_H
 
+#include "tdsl/Dialect/TDS/AttentionBand.h"
 #include "tdsl/Dialect/TDS/TDSOps.h"
 #include "tdsl/Target/Common/LaneBuilder.h"
 
@@ -39,6 +40,27 @@ mlir::Value emitShiftedExp(LaneBuilder &lanes, mlir::Value f, mlir::Value most);
 
 /// w * t, 0 where t is 0.
 mlir::Value emitShare(LaneBuilder &lanes, mlir::Value w, mlir::Value t);
+
+/// The rows from `begin` up to `end`, whole tiles but for the last one.
+struct RowRange {
+  mlir::Value begin, end;
+};
+
+/// Which keys the mask leaves to the queries of a tile, from `first` on, and
+/// which queries it leaves to the keys of one: `count` rows that come by `step`
+/// at a time. The tile has `tile` rows.
+RowRange getKeysOf(LaneBuilder &lanes, const tds::AttentionBand &band,
+                   mlir::Value first, int64_t tile, int64_t count,
+                   int64_t step);
+RowRange getQueriesOf(LaneBuilder &lanes, const tds::AttentionBand &band,
+                      mlir::Value first, int64_t tile, int64_t count,
+                      int64_t step);
+
+/// `range` where `sum`, that of the products of 0 with all that is multiplied
+/// with the weights outside, is 0; all rows where it is NaN, since those
+/// weights are 0 and not nothing.
+RowRange leaveOut(LaneBuilder &lanes, RowRange range, mlir::Value sum,
+                  int64_t count);
 
 } // namespace tdsl::target
 
