@@ -51,14 +51,21 @@ ValueRange tdsl::getLoopIndices(Operation *op) {
 }
 
 int64_t tdsl::getNumPoints(Operation *op) {
-  int64_t points = 1;
-  if (auto scatter = dyn_cast<ScatterOp>(op)) {
-    for (int64_t extent : scatter.getExtents())
+  auto multiply = [](ArrayRef<int64_t> extents) {
+    int64_t points = 1;
+    for (int64_t extent : extents)
       points *= extent;
     return points;
-  }
-  auto generic = cast<GenericOp>(op);
-  return generic.getType().getNumElements() * generic.getReductionSize();
+  };
+  return TypeSwitch<Operation *, int64_t>(op)
+      .Case([&](ScatterOp scatter) { return multiply(scatter.getExtents()); })
+      .Case<AttentionOp, AttentionGradOp>([&](auto attention) {
+        return multiply(attention.getBatch()) * attention.getNumQueries() *
+               attention.getNumKeys();
+      })
+      .Case([](GenericOp generic) {
+        return generic.getType().getNumElements() * generic.getReductionSize();
+      });
 }
 
 bool tdsl::readsAt(ReadOp read, ValueRange indices) {
@@ -104,7 +111,7 @@ int64_t tdsl::getCost(Operation *op) {
       .Case([](ReadOp read) {
         // A gather waits for its index; the guard's compare is free beside it.
         for (Value index : read.getIndices())
-          if (!getAffineIndex(index, getLoopIndices(read->getParentOp())))
+          if (!getAffineIndex(index, read->getBlock()->getArguments()))
             return 4;
         return 0;
       })

@@ -45,7 +45,7 @@ static double getReadBytes(KernelOp kernel, BlockArgument argument) {
     auto read = dyn_cast<ReadOp>(user);
     bool isGather =
         read && llvm::any_of(read.getIndices(), [&](Value index) {
-          return !getAffineIndex(index, getLoopIndices(read->getParentOp()));
+          return !getAffineIndex(index, read->getBlock()->getArguments());
         });
     if (!isGather)
       return getBytes(argument);

@@ -62,7 +62,7 @@ using Readers = llvm::MapVector<Operation *, SmallVector<ReadOp>>;
 
 bool isGather(ReadOp read) {
   return llvm::any_of(read.getIndices(), [&](Value index) {
-    return !getAffineIndex(index, getLoopIndices(read->getParentOp()));
+    return !getAffineIndex(index, read->getBlock()->getArguments());
   });
 }
 

@@ -8,6 +8,7 @@
 
 #include "tdsl/Artifact/CountOperations.h"
 #include "tdsl/Dialect/Plan/PlanOps.h"
+#include "tdsl/Fusion/Bodies.h"
 
 using namespace mlir;
 using namespace tdsl;
@@ -25,15 +26,6 @@ static int64_t getArgument(Value value, tds::KernelOp outermost) {
     value = kernel.getInputs()[argument.getArgNumber()];
   }
   return -1;
-}
-
-static int64_t getNumPoints(Operation *op) {
-  if (auto generic = dyn_cast<tds::GenericOp>(op))
-    return generic.getType().getNumElements() * generic.getReductionSize();
-  int64_t points = 1;
-  for (int64_t extent : cast<tds::ScatterOp>(op).getExtents())
-    points *= extent;
-  return points;
 }
 
 KernelUse report::getUse(tds::KernelOp kernel) {
@@ -62,7 +54,7 @@ KernelUse report::getUse(tds::KernelOp kernel) {
         return;
       Operation *body = read->getParentOp();
       bool isGather = llvm::any_of(read.getIndices(), [&](Value index) {
-        return !tds::getAffineIndex(index, body->getRegion(0).getArguments());
+        return !tds::getAffineIndex(index, read->getBlock()->getArguments());
       });
       if (isGather)
         gathered[argument] +=

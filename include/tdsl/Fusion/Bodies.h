@@ -38,7 +38,8 @@ llvm::SmallVector<tds::ReadOp> getReads(mlir::Operation *op);
 /// The loop indices of a generic or scatter.
 mlir::ValueRange getLoopIndices(mlir::Operation *op);
 
-/// Number of points at which the body of a generic or scatter is evaluated.
+/// Number of points at which the body of a generic, scatter or attention is
+/// evaluated.
 int64_t getNumPoints(mlir::Operation *op);
 
 /// Whether `read` is unguarded and its indices are exactly `indices`, in order.
