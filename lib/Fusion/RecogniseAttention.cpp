@@ -104,6 +104,11 @@ private:
   AttentionOp matchProduct(ReadOp scores);
   bool isUsedElsewhere(Operation *scores);
   std::optional<AffineMap> getMap(ReadOp read, ArrayRef<Value> dims);
+  /// The extent of an index of the result.
+  int64_t extentOf(Value index) {
+    return cast<RankedTensorType>(root->getResult(0).getType())
+        .getDimSize(llvm::find(parallel, index) - parallel.begin());
+  }
   AttentionOp build(ReadOp scores, ReadOp query, ReadOp key,
                     ArrayRef<Value> batch, Value i, Value column, Value d);
 
@@ -171,6 +176,13 @@ bool Attempt::matchWeights(Value weights) {
         total = log.getOperand();
       }
   }
+  if (auto exp = inner.getDefiningOp<ExpOp>(); exp && !exponent) {
+    auto sub = exp.getOperand().getDefiningOp<SubOp>();
+    Value most = sub ? peelStops(sub.getRhs()) : Value();
+    if (most && isReduction(most, ReductionKind::Max, sub.getLhs()))
+      return refuse("the weights are not divided by their sum before they are "
+                    "multiplied with the values");
+  }
   if (!exponent) {
     // Something with the ingredients of a softmax in it?
     bool hasExp = false, hasQuotient = false;
@@ -233,6 +245,24 @@ std::optional<AffineMap> Attempt::getMap(ReadOp read, ArrayRef<Value> dims) {
       return std::nullopt;
     exprs.push_back(*expr);
   }
+  // Axes of extent 1 belong together in order, where both sides have one: the
+  // map of a whole tensor is then seen to be one.
+  MLIRContext *context = root->getContext();
+  auto type = cast<RankedTensorType>(read.getTensor().getType());
+  for (unsigned dim = 0; dim + 1 < dims.size(); ++dim) {
+    Value index = dims[dim];
+    AffineExpr place = getAffineDimExpr(dim, context);
+    bool isFree = llvm::is_contained(parallel, index) && extentOf(index) == 1 &&
+                  llvm::none_of(exprs, [&](AffineExpr expr) {
+                    return expr.isFunctionOfDim(dim);
+                  });
+    for (auto [axis, expr] : llvm::enumerate(exprs))
+      if (isFree && type.getDimSize(axis) == 1 &&
+          isa<AffineConstantExpr>(expr)) {
+        expr = place;
+        isFree = false;
+      }
+  }
   return AffineMap::get(dims.size(), 0, exprs, root->getContext());
 }
 
@@ -294,10 +324,18 @@ AttentionOp Attempt::matchProduct(ReadOp scores) {
       continue;
     }
     batch.push_back(index);
+    // Where several axes have the same keys (the heads of multi-query
+    // attention), the longest is that of the queries: keys and values have a
+    // gradient for each point of the others.
     if (Unfolding::uses(query, index) && !Unfolding::uses(key, index) &&
-        !Unfolding::uses(value, index))
+        !Unfolding::uses(value, index) &&
+        (!i || extentOf(index) >= extentOf(i)))
       i = index;
   }
+  // A single query is at no index.
+  for (Value index : batch)
+    if (!i && extentOf(index) == 1)
+      i = index;
   if (!column)
     return {};
   if (!i)
@@ -345,13 +383,9 @@ AttentionOp Attempt::build(ReadOp scores, ReadOp query, ReadOp key,
     return refuse("queries, keys or values are read at places that are no "
                   "plain part of a tensor");
   // The extents.
-  auto rootType = cast<RankedTensorType>(root->getResult(0).getType());
   SmallVector<int64_t> extents;
   SmallVector<Value> resultDims = withBatch(i, column);
   SmallVector<AffineExpr> places;
-  auto extentOf = [&](Value index) {
-    return rootType.getDimSize(llvm::find(parallel, index) - parallel.begin());
-  };
   for (Value index : batch)
     extents.push_back(extentOf(index));
   auto reductionOf = [](Operation *op) -> int64_t {
@@ -407,7 +441,8 @@ AttentionOp Attempt::build(ReadOp scores, ReadOp query, ReadOp key,
   SmallVector<int64_t> rows(extents.begin(), extents.end() - 3);
   auto statistic = RankedTensorType::get(rows, compute);
   auto attention = AttentionOp::create(
-      builder, root->getLoc(), TypeRange{rootType, statistic, statistic},
+      builder, root->getLoc(),
+      TypeRange{root->getResult(0).getType(), statistic, statistic},
       query.getTensor(), key.getTensor(), value.getTensor(),
       builder.getDenseI64ArrayAttr(extents), AffineMapAttr::get(*queryMap),
       AffineMapAttr::get(*keyMap), AffineMapAttr::get(*valueMap),

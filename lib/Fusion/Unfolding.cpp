@@ -27,6 +27,8 @@ Unfolding::Unfolding(Block &graph)
       loc(graph.getParentOp()->getLoc()) {
   region.push_back(scratch);
   builder.setInsertionPointToEnd(scratch);
+  zeroIndex =
+      ConstantOp::create(builder, loc, TypedAttr(builder.getIndexAttr(0)));
 }
 
 Value Unfolding::createIndex() {
@@ -100,9 +102,6 @@ Value Unfolding::unfold(Operation *op, ValueRange indices, unsigned levels) {
   auto at = [&](Value tensor, ArrayRef<Value> places) {
     return getElement(tensor, places, levels);
   };
-  auto zero = [&]() -> Value {
-    return ConstantOp::create(builder, loc, TypedAttr(builder.getIndexAttr(0)));
-  };
   if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
     RankedTensorType from = tensorType(broadcast.getOperand()),
                      to = tensorType(broadcast.getResult());
@@ -110,7 +109,7 @@ Value Unfolding::unfold(Operation *op, ValueRange indices, unsigned levels) {
     for (auto [i, axis] : llvm::enumerate(broadcast.getAxes()))
       places.push_back(from.getDimSize(i) == to.getDimSize(axis)
                            ? Value(indices[axis])
-                           : zero());
+                           : zeroIndex);
     return at(broadcast.getOperand(), places);
   }
   if (auto transpose = dyn_cast<TransposeOp>(op)) {
@@ -137,7 +136,7 @@ Value Unfolding::unfold(Operation *op, ValueRange indices, unsigned levels) {
     if (squeezed != present)
       return {};
     for (int64_t extent : tensorType(reshape.getOperand()).getShape())
-      places.push_back(extent == 1 ? zero() : rest[next++]);
+      places.push_back(extent == 1 ? zeroIndex : rest[next++]);
     return at(reshape.getOperand(), places);
   }
   if (levels == 0 || !op->hasTrait<ElementwiseOp>() || isa<RandomOp>(op))
@@ -152,7 +151,14 @@ Value Unfolding::unfold(Operation *op, ValueRange indices, unsigned levels) {
   return builder.create(state)->getResult(0);
 }
 
-Value Unfolding::getElement(Value tensor, ValueRange indices, unsigned levels) {
+Value Unfolding::getElement(Value tensor, ValueRange at, unsigned levels) {
+  // Along an axis of extent 1 there is one place, whatever leads there: two
+  // ways to the same element are the same expression.
+  SmallVector<Value> indices(at);
+  for (auto [index, extent] :
+       llvm::zip_equal(indices, tensorType(tensor).getShape()))
+    if (extent == 1)
+      index = zeroIndex;
   std::vector<const void *> key{
       tensor.getAsOpaquePointer(),
       reinterpret_cast<const void *>(static_cast<uintptr_t>(levels))};

@@ -77,6 +77,8 @@ private:
   mlir::Block *scratch;
   mlir::OpBuilder builder;
   mlir::Location loc;
+  /// The place along axes of extent 1.
+  mlir::Value zeroIndex;
   llvm::SetVector<mlir::Operation *> visited;
   /// Elements that are known, by the tensor, the levels and the indices.
   std::map<std::vector<const void *>, mlir::Value> known;
