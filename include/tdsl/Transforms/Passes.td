@@ -142,17 +142,17 @@ def AccumulatePass : Pass<"tds-accumulate", "::mlir::ModuleOp"> {
     Run when calls are inlined and before derivatives are expanded (`--accum=`). A step with the attribute `micro` names a private function that is the same step
     for fewer rows, and with `last` one for the rows that are left behind the last whole micro-batch. Their operations correspond to those of the step one to one.
 
-    What depends on the rows, and is needed for a loss or does not depend on a gradient, becomes the body of a `tds.fold` over the micro-batches, and is computed
-    once more for the rows that are left. What the step computes from gradients stays as it is and happens once.
+    What depends on the rows, and is needed for a loss or does not depend on a gradient of the batch, becomes the body of a `tds.fold` over the micro-batches, and is
+    computed once more for the rows that are left. What the step computes from such gradients, or reads from variables that each micro-batch writes, stays as it is and happens once.
 
     - A gradient, and any other float of the whole batch that leaves the loop, is the mean over the micro-batches, weighted by their rows. The sum is carried in f32 at least.
-    - Results with the rows on axis 0 are put one behind the other.
+    - Results with the rows on axis 0 are put one behind the other. Gradients of each row are those of the whole loss: that of a mean is divided by the rows of the batch.
     - A variable whose new value depends on the rows and on no gradient is carried: each micro-batch begins with what the one before left.
-    - A condition (`tds.check`) has to hold for each.
+    - A condition (`tds.check`), and whether all elements are true, has to hold for each.
     - A random number is the one that its row has in the whole batch.
 
-    Errors: operations that do not correspond, a value of the whole batch that is no float, an update that reads a value of each row, a loss that depends on a variable that the
-    step has updated, and variables whose shape depends on the batch.
+    Errors: operations that do not correspond, a value of the whole batch that is no float, an update that reads a value of each row, a loss that reads what the step makes of an
+    earlier gradient, a gradient of each row of a loss that adds sums to means, and variables whose shape depends on the batch.
 
     ```mlir
     %g = tds.gradient %loss wrt %w : tensor<f32> wrt tensor<4xf32>

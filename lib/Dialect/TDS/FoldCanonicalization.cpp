@@ -321,7 +321,39 @@ struct TidyOperands : public OpRewritePattern<FoldOp> {
   }
 };
 
-/// What depends on invariants alone is computed once, in front of the loop.
+/// What lies between the variables and the loss of a gradient in `block`. In
+/// front of a loop that has such a gradient it would be no part of the
+/// derivative.
+static llvm::DenseSet<Operation *> findDifferentiated(Block *block) {
+  llvm::DenseSet<Operation *> between;
+  for (auto gradient : block->getOps<GradientOp>()) {
+    llvm::DenseSet<Value> varying(gradient.getWrt().begin(),
+                                  gradient.getWrt().end());
+    llvm::DenseSet<Operation *> reached;
+    for (Operation &op : *block) {
+      if (&op == gradient)
+        break;
+      bool varies = false;
+      forEachUsed(&op, [&](Value used) { varies |= varying.contains(used); });
+      if (!varies || isa<StopGradientOp>(op))
+        continue;
+      reached.insert(&op);
+      varying.insert(op.result_begin(), op.result_end());
+    }
+    SmallVector<Value> work{gradient.getLoss()};
+    while (!work.empty()) {
+      Operation *op = work.pop_back_val().getDefiningOp();
+      if (op && reached.erase(op)) {
+        between.insert(op);
+        forEachUsed(op, [&](Value used) { work.push_back(used); });
+      }
+    }
+  }
+  return between;
+}
+
+/// What depends on invariants alone is computed once, in front of the loop,
+/// but for what a gradient in the loop goes through until that is expanded.
 /// Broadcasts and changes of shape, which cost nothing where they are used,
 /// stay unless they belong to something that does cost.
 struct HoistInvariants : public OpRewritePattern<FoldOp> {
@@ -347,10 +379,11 @@ struct HoistInvariants : public OpRewritePattern<FoldOp> {
     auto arguments = op.getInvariantArguments();
     llvm::DenseSet<Value> invariant(arguments.begin(), arguments.end());
     llvm::SetVector<Operation *> hoistable;
+    llvm::DenseSet<Operation *> differentiated = findDifferentiated(block);
     bool costs = false;
     for (Operation &inner : block->without_terminator()) {
-      if (isa<GradientOp>(inner) || inner.getNumResults() == 0 ||
-          !isPure(&inner))
+      if (isa<GradientOp, IndependentOp>(inner) || inner.getNumResults() == 0 ||
+          !isPure(&inner) || differentiated.contains(&inner))
         continue;
       bool depends = false;
       forEachUsed(&inner,

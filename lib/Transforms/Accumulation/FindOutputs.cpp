@@ -53,46 +53,95 @@ LogicalResult StepSplitter::match(func::FuncOp part) {
   return success();
 }
 
+/// The new value of the variable that is result `i`, also where it is kept if
+/// the step is skipped.
+Value StepSplitter::getNew(unsigned i) {
+  auto variable =
+      step.getResultAttrOfType<FlatSymbolRefAttr>(i, attr::kVariable);
+  if (!variable)
+    return {};
+  Value value = step.getBody().front().getTerminator()->getOperand(i);
+  auto select = value.getDefiningOp<SelectOp>();
+  if (select && behindBatch.contains(select))
+    if (auto old = dyn_cast<BlockArgument>(select.getOnTrue());
+        old && step.getArgAttr(old.getArgNumber(), attr::kVariable) == variable)
+      return select.getOnFalse();
+  return value;
+}
+
 /// Finds what has to be computed for each micro-batch: what depends on the rows
-/// and is needed for a loss, or does not depend on a gradient.
+/// and is needed for a loss or for a variable that each writes in turn, or does
+/// not depend on a gradient of the batch or on what the last one writes.
 void StepSplitter::classify() {
-  llvm::DenseSet<Value> rows, gradients;
+  // What depends on the rows, what on a gradient of the batch.
+  llvm::DenseSet<Value> rows, batch;
   for (unsigned i = 0; i < step.getNumArguments(); ++i)
     if (step.getArgAttr(i, attr::kDataAxis))
       rows.insert(step.getArgument(i));
-  llvm::DenseSet<Operation *> dependent, neededForLoss;
+  llvm::DenseSet<Operation *> dependent, needed;
   for (Operation *op : ops) {
-    bool fromRows = false, fromGradient = false;
     for (Value input : getBlockInputs(op)) {
-      fromRows |= rows.contains(input);
-      fromGradient |= gradients.contains(input);
+      if (rows.contains(input))
+        dependent.insert(op);
+      if (batch.contains(input))
+        behindBatch.insert(op);
     }
-    for (Value result : op->getResults()) {
-      if (fromRows)
+    for (OpResult result : op->getResults()) {
+      if (dependent.contains(op))
         rows.insert(result);
-      if (fromGradient || isa<GradientOp>(op))
-        gradients.insert(result);
+      if (behindBatch.contains(op) ||
+          (isa<GradientOp>(op) && dependent.contains(op) && !hasRows(result)))
+        batch.insert(result);
     }
-    if (fromRows)
-      dependent.insert(op);
-    if (fromGradient)
-      behindGradient.insert(op);
   }
-  for (Operation *op : llvm::reverse(ops))
-    if (neededForLoss.contains(op) ||
-        (isa<GradientOp>(op) && dependent.contains(op)))
+  for (unsigned i = 0; i < step.getNumResults(); ++i)
+    if (Value value = getNew(i); value && rows.contains(value) &&
+                                 !batch.contains(value) &&
+                                 value.getDefiningOp()) {
+      states.insert({value, i});
+      needed.insert(value.getDefiningOp());
+    }
+  for (Operation *op : llvm::reverse(ops)) {
+    if (isa<GradientOp>(op) && dependent.contains(op))
+      needed.insert(op);
+    if (needed.contains(op))
       for (Value input : getBlockInputs(op))
         if (Operation *made = input.getDefiningOp())
-          neededForLoss.insert(made);
-  for (Operation *op : ops)
-    if (dependent.contains(op) &&
-        (isa<GradientOp>(op) || neededForLoss.contains(op) ||
-         !behindGradient.contains(op)))
+          needed.insert(made);
+  }
+  // What sees the rows only in new values of variables.
+  llvm::DenseSet<Value> afterwards;
+  for (auto [value, i] : states)
+    afterwards.insert(value);
+  for (Operation *op : ops) {
+    if (!dependent.contains(op))
+      continue;
+    bool isNeeded = needed.contains(op);
+    bool isAfterwards =
+        !isNeeded && llvm::all_of(getBlockInputs(op), [&](Value input) {
+          return !rows.contains(input) || afterwards.contains(input);
+        });
+    if (isAfterwards)
+      afterwards.insert(op->result_begin(), op->result_end());
+    if (isNeeded || (!isAfterwards && !behindBatch.contains(op)))
       inLoop.insert(op);
+  }
+}
+
+/// A loss of a micro-batch cannot read what the gradients of all make.
+LogicalResult StepSplitter::checkLosses() {
+  for (Operation *op : ops)
+    if (isa<GradientOp>(op) && inLoop.contains(op) && behindBatch.contains(op))
+      return emitError(op->getLoc())
+             << "--accum cannot split the step '" << step.getName()
+             << "': this loss reads what the step makes of an earlier "
+                "gradient, which is known only behind the last micro-batch; "
+                "write each of the two updates as a step of its own";
+  return success();
 }
 
 LogicalResult StepSplitter::addOutput(Leaving leaving, OpResult value,
-                                      OpOperand &use) {
+                                      unsigned terminator) {
   unsigned number = numbers.lookup(value.getOwner());
   Value part = getOps(micro)[number]->getResult(value.getResultNumber());
   Location loc = value.getOwner()->getLoc();
@@ -116,12 +165,9 @@ LogicalResult StepSplitter::addOutput(Leaving leaving, OpResult value,
   }
   if (leaving == Leaving::State && value.getType() != part.getType())
     return refuse("the shape of a variable depends on the size of the batch");
-  if (leaving == Leaving::State && behindGradient.contains(value.getOwner()))
-    return refuse("a loss depends on this new value of a variable; write the "
-                  "updates as steps of their own");
   Output output{leaving, number, value.getResultNumber(), 0, {}};
   if (leaving == Leaving::State)
-    output.terminator = use.getOperandNumber();
+    output.terminator = terminator;
   for (const Output &other : outputs)
     if (other.leaving == leaving && other.op == output.op &&
         other.result == output.result && other.terminator == output.terminator)
@@ -130,7 +176,44 @@ LogicalResult StepSplitter::addOutput(Leaving leaving, OpResult value,
   return success();
 }
 
+/// Whether `value` says that something holds for all rows, as that a gradient
+/// by them is finite.
+bool StepSplitter::isForAll(OpResult value) {
+  if (auto both = value.getDefiningOp<AndOp>())
+    return llvm::all_of(both->getOperands(), [&](Value operand) {
+      Operation *made = operand.getDefiningOp();
+      return !made || !inLoop.contains(made) ||
+             isForAll(cast<OpResult>(operand));
+    });
+  std::optional<ReductionKind> kind;
+  if (auto reduce = value.getDefiningOp<ReduceOp>())
+    kind = reduce.getKind();
+  else if (auto generic = value.getDefiningOp<GenericOp>())
+    kind = generic.getKind();
+  return kind == ReductionKind::All && !hasRows(value);
+}
+
+/// How `value`, which the loop makes, comes to a reader outside of it.
+Leaving StepSplitter::getLeaving(OpResult value, OpOperand &use) {
+  if (states.contains(value))
+    return Leaving::State;
+  Operation *user = use.getOwner();
+  if (user == step.getBody().front().getTerminator()) {
+    unsigned i = use.getOperandNumber();
+    if (step.getResultAttr(i, attr::kCheck))
+      return Leaving::All;
+    if (step.getResultAttr(i, attr::kDataAxis) || hasRows(value))
+      return Leaving::Rows;
+  }
+  return isForAll(value) ? Leaving::All : Leaving::Mean;
+}
+
 LogicalResult StepSplitter::findOutputs() {
+  // Each variable on its own, also where several get one value.
+  for (unsigned i = 0; i < step.getNumResults(); ++i)
+    if (Value value = getNew(i); value && states.contains(value))
+      if (failed(addOutput(Leaving::State, cast<OpResult>(value), i)))
+        return failure();
   for (Operation *op : ops) {
     if (!inLoop.contains(op))
       continue;
@@ -138,21 +221,9 @@ LogicalResult StepSplitter::findOutputs() {
       for (OpOperand &use : result.getUses()) {
         Operation *user =
             step.getBody().front().findAncestorOpInBlock(*use.getOwner());
-        if (inLoop.contains(user))
+        if (inLoop.contains(user) || states.contains(result))
           continue;
-        Leaving leaving = Leaving::Mean;
-        if (user->hasTrait<OpTrait::IsTerminator>()) {
-          unsigned i = use.getOperandNumber();
-          Value part = micro.getBody().front().getTerminator()->getOperand(i);
-          if (step.getResultAttr(i, attr::kVariable))
-            leaving = Leaving::State;
-          else if (step.getResultAttr(i, attr::kCheck))
-            leaving = Leaving::All;
-          else if (step.getResultAttr(i, attr::kDataAxis) ||
-                   part.getType() != result.getType())
-            leaving = Leaving::Rows;
-        }
-        if (failed(addOutput(leaving, result, use)))
+        if (failed(addOutput(getLeaving(result, use), result, 0)))
           return failure();
       }
   }

@@ -95,10 +95,15 @@ LogicalResult StepSplitter::cloneInto(OpBuilder &builder, func::FuncOp part,
       for (Value input : getBlockInputs(op))
         if (Operation *made = input.getDefiningOp())
           needed.insert(made);
-  for (auto [op, whole] : llvm::zip_equal(originals, ops))
-    if (needed.contains(op) &&
-        failed(shiftRandoms(builder.clone(*op, mapping), op, whole, iteration)))
+  for (unsigned i = 0; i < ops.size(); ++i) {
+    Operation *op = originals[i];
+    if (!needed.contains(op))
+      continue;
+    if (failed(
+            shiftRandoms(builder.clone(*op, mapping), op, ops[i], iteration)) ||
+        failed(weighRows(builder, part, i, mapping)))
       return failure();
+  }
   return success();
 }
 
@@ -267,31 +272,17 @@ void StepSplitter::createTotals() {
 /// What is outside of the loop reads these.
 void StepSplitter::replaceUses() {
   Block &body = step.getBody().front();
-  Operation *terminator = body.getTerminator();
   for (const Output &output : outputs) {
-    if (output.leaving == Leaving::State) {
-      terminator->setOperand(output.terminator, output.total);
-      continue;
-    }
-    ops[output.op]
-        ->getResult(output.result)
-        .replaceUsesWithIf(output.total, [&](OpOperand &use) {
-          Operation *user = body.findAncestorOpInBlock(*use.getOwner());
-          if (inLoop.contains(user))
-            return false;
-          if (user != terminator)
-            return output.leaving == Leaving::Mean;
-          unsigned i = use.getOperandNumber();
-          bool isCheck(step.getResultAttr(i, attr::kCheck));
-          bool isVariable(step.getResultAttr(i, attr::kVariable));
-          bool isRows =
-              getTensorType(output.total) !=
-                  getTensorType(
-                      micro.getBody().front().getTerminator()->getOperand(i)) ||
-              step.getResultAttr(i, attr::kDataAxis);
-          return !isVariable && isCheck == (output.leaving == Leaving::All) &&
-                 (isCheck || isRows == (output.leaving == Leaving::Rows));
-        });
+    OpResult value = ops[output.op]->getResult(output.result);
+    value.replaceUsesWithIf(output.total, [&](OpOperand &use) {
+      Operation *user = body.findAncestorOpInBlock(*use.getOwner());
+      if (inLoop.contains(user) || getLeaving(value, use) != output.leaving)
+        return false;
+      // Variables that get one value have totals of their own.
+      return output.leaving != Leaving::State || user != body.getTerminator() ||
+             !step.getResultAttr(use.getOperandNumber(), attr::kVariable) ||
+             use.getOperandNumber() == output.terminator;
+    });
   }
   for (Operation *op : llvm::reverse(ops))
     if (op->use_empty())
@@ -305,7 +296,7 @@ LogicalResult StepSplitter::run() {
   if (failed(match(micro)) || (last && failed(match(last))))
     return failure();
   classify();
-  if (failed(findOutputs()))
+  if (failed(checkLosses()) || failed(findOutputs()))
     return failure();
   if (failed(createLoop()) || failed(createTail()))
     return failure();

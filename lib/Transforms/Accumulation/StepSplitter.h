@@ -56,10 +56,23 @@ public:
 
 private:
   mlir::LogicalResult match(mlir::func::FuncOp part);
+  mlir::Value getNew(unsigned i);
   void classify();
+  mlir::LogicalResult checkLosses();
+  /// Whether the type of a value of the step depends on the number of rows.
+  bool hasRows(mlir::OpResult value) {
+    return value.getType() != getOps(micro)[numbers.lookup(value.getOwner())]
+                                  ->getResult(value.getResultNumber())
+                                  .getType();
+  }
+  mlir::LogicalResult weighRows(mlir::OpBuilder &builder,
+                                mlir::func::FuncOp part, unsigned number,
+                                mlir::IRMapping &mapping);
   mlir::LogicalResult findOutputs();
   mlir::LogicalResult addOutput(Leaving leaving, mlir::OpResult value,
-                                mlir::OpOperand &use);
+                                unsigned terminator);
+  bool isForAll(mlir::OpResult value);
+  Leaving getLeaving(mlir::OpResult value, mlir::OpOperand &use);
   mlir::LogicalResult createLoop();
   mlir::LogicalResult createTail();
   void createTotals();
@@ -85,9 +98,6 @@ private:
     return ops;
   }
   mlir::Value getValue(mlir::func::FuncOp part, const Output &output) {
-    if (output.leaving == Leaving::State)
-      return part.getBody().front().getTerminator()->getOperand(
-          output.terminator);
     return getOps(part)[output.op]->getResult(output.result);
   }
 
@@ -95,7 +105,12 @@ private:
   int64_t rows, part, trips; ///< of the step and of a micro-batch; how many
   llvm::SmallVector<mlir::Operation *> ops;
   llvm::DenseMap<mlir::Operation *, unsigned> numbers;
-  llvm::DenseSet<mlir::Operation *> inLoop, behindGradient;
+  llvm::DenseSet<mlir::Operation *> inLoop;
+  /// What reads a gradient of the whole batch, or something that does.
+  llvm::DenseSet<mlir::Operation *> behindBatch;
+  /// The new values of variables that no gradient of the whole batch goes into,
+  /// and the results of the step that they are.
+  llvm::DenseMap<mlir::Value, unsigned> states;
   llvm::SmallVector<Output> outputs;
   mlir::OpBuilder builder; ///< at the beginning of the step
   tds::FoldOp fold;        ///< the loop

@@ -36,6 +36,30 @@ func.func @hoist(%h: tensor<4xf32>, %w: tensor<4xf32>) -> tensor<4xf32> {
   return %r : tensor<4xf32>
 }
 
+// But not what a gradient in the loop goes through: it would be no part of the derivative. What only the loss reads, or nothing of it, is.
+// CHECK-LABEL: func.func @slope
+// CHECK: %[[K:.*]] = tds.stop_gradient %arg1
+// CHECK: %[[C:.*]] = tds.cos %[[K]]
+// CHECK: tds.fold 3 carry(%arg0, %arg0) invariants(%arg1, %arg2, %[[C]]) :
+// CHECK: ^bb0(%{{.*}}, %[[A:.*]]: tensor<f32>, %{{.*}}, %[[W:.*]]: tensor<f32>, %[[V:.*]]: tensor<f32>, %[[D:.*]]: tensor<f32>):
+// CHECK: %[[E:.*]] = tds.exp %[[W]]
+// CHECK: %[[M:.*]] = tds.mul %[[E]], %[[D]]
+// CHECK: %[[N:.*]] = tds.mul %[[M]], %[[A]]
+// CHECK: tds.gradient %[[N]] wrt %[[W]], %[[V]]
+func.func @slope(%h: tensor<f32>, %w: tensor<f32>, %v: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  %r:2 = tds.fold 3 carry(%h, %h) invariants(%w, %v, %w) : (tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  ^bb0(%t: tensor<i32>, %a: tensor<f32>, %b: tensor<f32>, %c: tensor<f32>, %d: tensor<f32>, %o: tensor<f32>):
+    %k = tds.stop_gradient %o : tensor<f32>
+    %s = tds.cos %k : tensor<f32>
+    %e = tds.exp %c : tensor<f32>
+    %m = tds.mul %e, %s : tensor<f32>
+    %n = tds.mul %m, %a : tensor<f32>
+    %g:2 = tds.gradient %n wrt %c, %d : tensor<f32> wrt tensor<f32>, tensor<f32>
+    tds.yield %g#0, %g#1 : tensor<f32>, tensor<f32>
+  }
+  return %r#0, %r#1 : tensor<f32>, tensor<f32>
+}
+
 // Carried values that no result needs go, with the slices they used; those that are passed on are their initial values; what is collected alike everywhere is a
 // broadcast.
 // CHECK-LABEL: func.func @dead

@@ -160,40 +160,111 @@ TEST(Accumulate, KernelsDoNotGrow) {
   EXPECT_EQ(count("--accum=32"), few);
 }
 
+static std::string messageOf(const std::string &program,
+                             const std::string &flags) {
+  std::string path = ::testing::TempDir() + "/accumulate.tds";
+  FILE *file = fopen(path.c_str(), "w");
+  fputs(program.c_str(), file);
+  fclose(file);
+  auto [code, text] = runTdslc(path + " --emit=plan -o /dev/null " + flags);
+  EXPECT_EQ(code, 1) << text;
+  return text;
+}
+
 // Statistics of a batch are those of a micro-batch, and the running ones are
-// written by each in turn.
+// written by each in turn; what reads them afterwards reads what stands.
 TEST(Accumulate, StatesAreWrittenInTurn) {
   const char program[] = R"(
 dim B = 6
 param w: f32[3] = 1
 state average: f32[3] = 0
+state copy: f32[3] = 0
 state rows: f32 = 0
-step train(x: f32[B, 3]) -> (loss: f32) {
+state seen: i32 = 0
+step train(x: f32[B, 3]) -> (loss: f32, after: f32[3], twice: f32, n: i32) {
   let loss = mean(x * w)
   average <- average * 0.5 + mean(x, axis = 0) * 0.5
+  copy <- average
   rows <- rows + sum(x[:, 0] * 0 + 1)
+  seen <- seen + sum(i32(x[:, 0] * 0 + 1))
   let g = grad(loss, w)
   w <- w - g
-  (loss)
+  (loss, average, 2 * sum(average), seen * 10)
 }
 )";
-  CompileOptions options;
-  options.flags = "--accum=3";
-  auto paths = compileProgram(program, options);
-  ASSERT_GE(paths.size(), 2u);
-  for (auto &path : paths) {
-    SCOPED_TRACE(path->name());
-    Tensor x(ElementKind::F32, {6, 3});
-    for (int64_t i = 0; i < 18; ++i)
-      x.set(i, double(i / 3));
-    Named results = path->call("train", {{"x", x}});
-    EXPECT_FLOAT_EQ(results.at("loss").getDouble(0), 2.5);
-    // Means of the micro-batches: 0.5, 2.5, 4.5.
-    EXPECT_FLOAT_EQ(path->read("average").getDouble(1),
-                    ((0.5 * 0.5 + 2.5) * 0.5 + 4.5) * 0.5);
-    EXPECT_EQ(path->read("rows").getDouble(0), 6);
-    EXPECT_FLOAT_EQ(path->read("w").getDouble(2), 1 - 2.5 / 3);
+  for (std::string flags : {"", " --amp=f16", " --checked"}) {
+    CompileOptions options;
+    options.flags = "--accum=3" + flags;
+    auto paths = compileProgram(program, options);
+    ASSERT_GE(paths.size(), 2u);
+    for (auto &path : paths) {
+      SCOPED_TRACE(path->name() + flags);
+      Tensor x(ElementKind::F32, {6, 3});
+      for (int64_t i = 0; i < 18; ++i)
+        x.set(i, double(i / 3));
+      Named results = path->call("train", {{"x", x}});
+      EXPECT_FLOAT_EQ(results.at("loss").getDouble(0), 2.5);
+      // Means of the micro-batches: 0.5, 2.5, 4.5.
+      double average = ((0.5 * 0.5 + 2.5) * 0.5 + 4.5) * 0.5;
+      EXPECT_FLOAT_EQ(path->read("average").getDouble(1), average);
+      EXPECT_FLOAT_EQ(path->read("copy").getDouble(2), average);
+      EXPECT_FLOAT_EQ(results.at("after").getDouble(1), average);
+      EXPECT_FLOAT_EQ(results.at("twice").getDouble(0), 6 * average);
+      EXPECT_EQ(path->read("rows").getDouble(0), 6);
+      EXPECT_EQ(path->read("seen").getInt(0), 6);
+      EXPECT_EQ(results.at("n").getInt(0), 60);
+      EXPECT_FLOAT_EQ(path->read("w").getDouble(2), 1 - 2.5 / 3);
+    }
   }
+}
+
+// A gradient of each row is that of the whole batch, be the loss a mean or a
+// sum, where it is a result, where a penalty is made of it, and where it is
+// scaled.
+TEST(Accumulate, GradientsOfRows) {
+  const char program[] = R"(
+dim B = 7
+param w: f32[3] = 0.5
+step train(x: f32[B, 3]) -> (loss: f32, ofMean: f32[B, 3], ofSum: f32[B, 3]) {
+  let y = tanh(x * w)
+  let loss = mean(y ** 2) * 2 + sum(w * w)
+  let ofMean = grad(loss, x)
+  let ofSum = grad(sum(y ** 2), x)
+  let penalty = mean((sum(ofSum * ofSum, axis = 1) - 1) ** 2)
+  let g = grad(loss + 0.1 * penalty, w)
+  w <- w - 0.1 * g
+  (loss, ofMean, ofSum)
+}
+)";
+  auto run = [](Path &path) {
+    std::mt19937 generator(3);
+    std::normal_distribution<double> normal;
+    std::vector<Named> all;
+    for (unsigned step = 0; step < 2; ++step) {
+      Tensor x(ElementKind::F32, {7, 3});
+      for (int64_t i = 0; i < 21; ++i)
+        x.set(i, normal(generator));
+      all.push_back(path.call("train", {{"x", x}}));
+      all.back().erase("amp_scale");
+      all.back().erase("amp_skipped");
+    }
+    all.push_back({{"w", path.read("w")}});
+    return all;
+  };
+  expectWhole(program, {"--accum=3", "--accum=7 --amp=f16"}, run);
+  EXPECT_NE(messageOf(R"(
+dim B = 4
+param w: f32[3] = 0.5
+step train(x: f32[B, 3]) -> (g: f32[B, 3]) {
+  let loss = mean(x * w) + sum(x * x * w)
+  let g = grad(loss, w)
+  w <- w - g
+  (grad(loss, x))
+}
+)",
+                      "--accum=2")
+                .find("a loss that joins sums and means over the rows"),
+            std::string::npos);
 }
 
 // Together with loss scaling, an infinity of one micro-batch skips the step.
@@ -275,17 +346,6 @@ step train(x: f32[B, 4], y: i32[B]) -> (loss: f32) {
   }
 }
 
-static std::string messageOf(const std::string &program,
-                             const std::string &flags) {
-  std::string path = ::testing::TempDir() + "/accumulate.tds";
-  FILE *file = fopen(path.c_str(), "w");
-  fputs(program.c_str(), file);
-  fclose(file);
-  auto [code, text] = runTdslc(path + " --emit=plan -o /dev/null " + flags);
-  EXPECT_EQ(code, 1) << text;
-  return text;
-}
-
 // What cannot be split is said at its place.
 TEST(Accumulate, Refusals) {
   const std::string head = R"(
@@ -310,7 +370,12 @@ step train(x: f32[B, 3]) -> (loss: f32)";
       {") {\n  let loss = mean(x * w)\n  let g = grad(loss, w)\n  w <- w - g\n"
        "  let second = mean(x * w * v)\n  let h = grad(second, v)\n"
        "  v <- v - h\n  (loss)\n}\n",
-       "a loss depends on this new value of a variable"},
+       "this loss reads what the step makes of an earlier gradient"},
+      // Also where the variable is written once more.
+      {") {\n  let loss = mean(x * w)\n  let g = grad(loss, w)\n  w <- w - g\n"
+       "  let second = mean(x * w * v)\n  let h = grad(second, v)\n"
+       "  let t = w\n  w <- v\n  v <- t - h\n  (loss)\n}\n",
+       "this loss reads what the step makes of an earlier gradient"},
       {") {\n  let loss = mean(x * w)\n  let g = grad(loss, w)\n"
        "  w <- w - g * max(x[:, 0])\n  last <- x[:, 1]\n  (loss)\n}\n",
        "the shape of 'last' depends on the size of the batch"},
