@@ -90,10 +90,11 @@ static void eraseUnusedFunctions(ModuleOp module) {
   bool changed = true;
   while (changed) {
     changed = false;
+    llvm::DenseSet<StringAttr> used = getUsedSymbols(module);
     for (auto function :
          llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
       if (!function.isPrivate() || function->hasAttr(attr::kEntry) ||
-          !SymbolTable::symbolKnownUseEmpty(function, module))
+          used.contains(function.getSymNameAttr()))
         continue;
       function.erase();
       changed = true;

@@ -138,6 +138,16 @@ FailureOr<SmallVector<Value>> autodiff::inlineFunction(OpBuilder &builder,
       .inlineAt(builder, loc, function, arguments);
 }
 
+llvm::DenseSet<StringAttr> autodiff::getUsedSymbols(ModuleOp module) {
+  llvm::DenseSet<StringAttr> names;
+  // Nothing in a module hides its uses from this.
+  if (std::optional<SymbolTable::UseRange> uses =
+          SymbolTable::getSymbolUses(&module.getBodyRegion()))
+    for (const SymbolTable::SymbolUse &use : *uses)
+      names.insert(use.getSymbolRef().getRootReference());
+  return names;
+}
+
 /// Gives each value that a gradient is taken by an identity of its own, before
 /// bodies come together: two parameters may get the same argument, equal
 /// computations are merged, and constants are folded, but `grad(x * y, x)` is y
@@ -147,6 +157,7 @@ static void isolateVariables(ModuleOp module) {
   module.walk([&](tds::GradientOp gradient) {
     llvm::append_range(values, gradient.getWrt());
   });
+  llvm::DenseSet<StringAttr> used = getUsedSymbols(module);
   llvm::SmallDenseSet<Value> seen;
   for (Value value : values) {
     if (!seen.insert(value).second || value.getDefiningOp<tds::IndependentOp>())
@@ -154,7 +165,7 @@ static void isolateVariables(ModuleOp module) {
     if (auto argument = dyn_cast<BlockArgument>(value)) {
       auto function =
           dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
-      if (function && SymbolTable::symbolKnownUseEmpty(function, module))
+      if (function && !used.contains(function.getSymNameAttr()))
         continue;
     }
     OpBuilder builder(module.getContext());

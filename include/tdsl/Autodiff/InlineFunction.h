@@ -9,6 +9,8 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include "llvm/ADT/DenseSet.h"
+
 namespace tdsl::autodiff {
 
 /// Clones the body of `function` at the builder's place, with the calls in it
@@ -23,6 +25,10 @@ inlineFunction(mlir::OpBuilder &builder, mlir::Location loc,
 llvm::LogicalResult inlineCalls(mlir::ModuleOp module,
                                 bool keepCustomDerivatives,
                                 int64_t &numInlined);
+
+/// The names that anything in the module refers to. One walk, where
+/// SymbolTable::symbolKnownUseEmpty takes one for each name.
+llvm::DenseSet<mlir::StringAttr> getUsedSymbols(mlir::ModuleOp module);
 
 } // namespace tdsl::autodiff
 

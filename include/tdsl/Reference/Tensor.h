@@ -126,8 +126,11 @@ public:
   llvm::ArrayRef<int64_t> shape() const { return extents; }
   int64_t numElements() const { return count; }
 
-  uint8_t *data() { return bytes.data(); }
-  const uint8_t *data() const { return bytes.data(); }
+  /// Never null, so that none of the 0 bytes of an empty tensor can be copied.
+  uint8_t *data() { return bytes.empty() ? &nothing : bytes.data(); }
+  const uint8_t *data() const {
+    return bytes.empty() ? &nothing : bytes.data();
+  }
   size_t numBytes() const { return bytes.size(); }
 
   /// The elements; `T` is the stored type of the kind.
@@ -170,6 +173,7 @@ private:
   ElementKind elementKind;
   llvm::SmallVector<int64_t, 4> extents;
   int64_t count;
+  static inline uint8_t nothing = 0;
   std::vector<uint8_t> bytes;
 };
 

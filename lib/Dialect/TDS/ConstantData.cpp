@@ -101,7 +101,7 @@ std::optional<Tensor> tds::toTensor(Attribute value) {
     for (int64_t i = 0; i < result.numElements(); ++i)
       std::memcpy(result.data() + i * size, elements.getRawData().data(), size);
   } else if (result.numBytes()) {
-    std::memcpy(result.data(), elements.getRawData().data(), result.numBytes());
+    llvm::copy(elements.getRawData(), reinterpret_cast<char *>(result.data()));
   }
   return result;
 }

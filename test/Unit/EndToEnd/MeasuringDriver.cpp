@@ -18,19 +18,23 @@ template <typename Function> Function findNext(const char *name) {
 }
 } // namespace
 
+/// The driver spells the types of its own functions; a checker of the types of
+/// called functions finds these others.
+#define TDS_CALLS_A_DRIVER __attribute__((no_sanitize("undefined")))
+
 extern "C" {
 __attribute__((visibility("default"))) size_t tdsMeasuredBytes() {
   return allocated;
 }
 
-__attribute__((visibility("default"))) int
+__attribute__((visibility("default"))) TDS_CALLS_A_DRIVER int
 cuMemAlloc_v2(unsigned long long *address, size_t bytes) {
   allocated += bytes;
   return findNext<int (*)(unsigned long long *, size_t)>("cuMemAlloc_v2")(
       address, bytes);
 }
 
-__attribute__((visibility("default"))) int
+__attribute__((visibility("default"))) TDS_CALLS_A_DRIVER int
 cuMemAllocAsync(unsigned long long *address, size_t bytes, void *stream) {
   allocated += bytes;
   return findNext<int (*)(unsigned long long *, size_t, void *)>(
