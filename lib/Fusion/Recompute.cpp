@@ -193,7 +193,7 @@ unsigned Candidates::apply(const CostModel &model, unsigned maxBuffers,
   double saved = 0, largest = 0, work = 0;
   llvm::SetVector<Value> stored;
   llvm::MapVector<unsigned, llvm::SetVector<Value>> readBy;
-  llvm::MapVector<unsigned, llvm::SetVector<Operation *>> computedBy;
+  llvm::MapVector<Operation *, llvm::SetVector<Operation *>> computedBy;
   for (Candidate &candidate : candidates) {
     double bytes = getNumBytes(candidate.generic.getType());
     largest = std::max(largest, bytes);
@@ -203,12 +203,13 @@ unsigned Candidates::apply(const CostModel &model, unsigned maxBuffers,
         stored.insert(leaf);
     for (auto &[reader, reads] : candidate.readers) {
       readBy[reader].insert_range(candidate.leaves);
-      computedBy[reader].insert_range(candidate.inner);
-      for (ReadOp read : reads)
+      for (ReadOp read : reads) {
+        computedBy[read->getParentOp()].insert_range(candidate.inner);
         // Never more often than there are elements.
         if (getNumPoints(read->getParentOp()) >
             candidate.generic.getType().getNumElements())
           return 0;
+      }
     }
   }
   for (Value leaf : stored)
@@ -232,9 +233,14 @@ unsigned Candidates::apply(const CostModel &model, unsigned maxBuffers,
     }
     if (buffers > maxBuffers)
       return 0;
+  }
+  // Each body that reads computes all that leads there.
+  double dearest = 0;
+  for (auto &[body, computed] : computedBy) {
     double cost = 0;
-    for (Operation *op : computedBy[reader])
+    for (Operation *op : computed)
       cost += double(getBodyCost(op));
+    dearest = std::max(dearest, cost);
     work += model.getBodyNs(
         cost, double(candidates.front().generic.getType().getNumElements()));
   }
@@ -247,7 +253,9 @@ unsigned Candidates::apply(const CostModel &model, unsigned maxBuffers,
     for (auto &reader : candidate.readers)
       readers.insert(reader);
   }
-  double freed = getWaitingNs(groups, model, values, leaves, readers);
+  double freed = dearest <= cheapToSpareWaiting
+                     ? getWaitingNs(groups, model, values, leaves, readers)
+                     : 0;
   if (saved <= 0 && freed == 0)
     return 0;
   double gained = model.getMoveNs(saved, largest) + freed;
@@ -385,7 +393,9 @@ unsigned tdsl::recomputeInReaders(KernelGroups &groups, const CostModel &model,
       continue;
     double tensor = getNumBytes(generic.getType());
     double gained = model.getMoveNs(saved - extra, tensor),
-           freed = getWaitingNs(groups, model, generic, leaves, outer),
+           freed = cost <= cheapToSpareWaiting
+                       ? getWaitingNs(groups, model, generic, leaves, outer)
+                       : 0,
            spent = model.getBodyNs(double(cost), points);
     bool pays = gained + freed >= spent &&
                 (cost <= cheapPerPoint || gained + freed > 0);

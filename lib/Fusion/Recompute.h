@@ -61,6 +61,11 @@ unsigned recomputeOutputs(KernelGroups &groups, const CostModel &model,
 unsigned recomputeInReaders(KernelGroups &groups, const CostModel &model,
                             unsigned maxBuffers, TellDecision tell);
 
+/// Cost up to which a small value is computed again only so that its reader
+/// need not wait. A launch is worth more, but chains of such values would make
+/// code without end.
+inline constexpr int64_t cheapToSpareWaiting = 32;
+
 /// Cost up to which a value of rows is computed again at each point of the
 /// columns, inside a kernel.
 inline constexpr int64_t cheapPerPoint = 2;
