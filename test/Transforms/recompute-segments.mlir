@@ -1,4 +1,4 @@
-// RUN: tds-opt -tds-recompute-segments=count=1 %s | FileCheck %s
+// RUN: tds-opt -tds-recompute-segments=count=2 %s | FileCheck %s
 // RUN: tds-opt -tds-recompute-segments=count=9 %s | FileCheck %s --check-prefix=ALL
 // RUN: tds-opt '-tds-recompute-segments=count=9 join=9' %s | FileCheck %s --check-prefix=JOINED
 // RUN: tds-opt -tds-recompute-segments %s | FileCheck %s --check-prefix=NONE
@@ -8,8 +8,8 @@
 tds.variable @a param : tensor<16x64xf32>
 tds.variable @b param : tensor<64x16xf32>
 
-// Two blocks that widen 16 to 64 and back. Little crosses between them; what a block keeps is computed again, and the bias, which is in every row, goes with
-// it. The end of the forward pass is no segment: the backward pass begins with it.
+// Three blocks that widen 16 to 64 and back. Little crosses between them; what a block keeps is computed again, and the bias, which is in every row, goes with
+// it. The last block is no segment: the backward pass begins with it.
 // CHECK-LABEL: func.func @train
 // CHECK-SAME: segments = 2
 // CHECK: %[[F:.*]] = tds.fold 1 carry() invariants({{.*}}) {tds.checkpoint} : ({{.*}}tensor<64xf32>{{.*}}) -> tensor<1x32x16xf32> {
@@ -44,7 +44,10 @@ func.func @train(%x: tensor<32x16xf32> {tds.input = "x", tds.data_axis}, %a: ten
   %i2 = tds.add %h2, %bias : tensor<32x64xf32>
   %t2 = tds.tanh %i2 : tensor<32x64xf32>
   %y2 = tds.contract %t2[0, 1], %b[1, 2] to [0, 2] : tensor<32x64xf32>, tensor<64x16xf32> to tensor<32x16xf32>
-  %loss = tds.reduce sum %y2 axes [0, 1] : tensor<32x16xf32> to tensor<f32>
+  %h3 = tds.contract %y2[0, 1], %a[1, 2] to [0, 2] : tensor<32x16xf32>, tensor<16x64xf32> to tensor<32x64xf32>
+  %t3 = tds.tanh %h3 : tensor<32x64xf32>
+  %y3 = tds.contract %t3[0, 1], %b[1, 2] to [0, 2] : tensor<32x64xf32>, tensor<64x16xf32> to tensor<32x16xf32>
+  %loss = tds.reduce sum %y3 axes [0, 1] : tensor<32x16xf32> to tensor<f32>
   %g = tds.gradient %loss wrt %a : tensor<f32> wrt tensor<16x64xf32>
   return %loss, %g : tensor<f32>, tensor<16x64xf32>
 }

@@ -183,10 +183,14 @@ def RecomputeSegmentsPass : Pass<"tds-recompute-segments", "::mlir::ModuleOp"> {
   let summary = "Keep less of a forward pass by computing it again";
   let description = [{
     Run when calls are inlined and before derivatives are expanded (`--memory-budget=`). Cuts the forward pass of each step, in a loop over parts of the batch too, into
-    segments, where few bytes cross from one to the next; loops in it are cut within an iteration. The first `count` of them by bytes that need not be kept for each operation
+    segments such that what crosses from one to the next, and what the derivative of the largest needs besides, is least; loops in it are cut within an
+    iteration. The first `count` of them by bytes that need not be kept for each operation
     that is computed again become folds with `tds.checkpoint`, as `checkpoint` in the language does: the derivative computes them again from
     what goes in. Up to `join` chosen neighbours become one: less is kept, and more computed at a time. What a step ends its forward pass with is no
     segment, since the backward pass begins there.
+
+    A loop whose iterations keep little beside what they carry becomes two, one in the other, where that keeps less: the outer one keeps what it carries, and the
+    derivative runs the inner one again.
 
     A step gets the attribute `segments`, how many it has. A negative `count`, or `join` below 1, is an error.
 

@@ -62,6 +62,51 @@ TEST(MemoryBudget, TheTransformerTrainsInLess) {
   }
 }
 
+// Equal layers of one width keep nothing but what they carry. As a loop, which
+// becomes a loop of loops, and one after the other they train as ever, with the
+// random numbers of each layer.
+TEST(MemoryBudget, LayersOfOneWidth) {
+  std::string text = R"(
+use nn, optim
+dim B = 256
+layer fs[12] = nn.Linear(8, 8)
+step train(x: f32[B, 8]) -> (loss: f32) {
+  let h = x
+  for f in fs { h = nn.dropout(tanh(f(h)), 0.1) }
+  let loss = mean((h - 0.5) * (h - 0.5))
+  minimize loss with optim.sgd(lr = 0.5)
+  (loss)
+}
+)";
+  for (std::string layers : {"", "--roll-layers=0"}) {
+    SCOPED_TRACE(layers);
+    int64_t live = getArena(text, layers).second;
+    CompileOptions whole, less;
+    whole.flags = layers;
+    less.flags = layers + " --memory-budget=70%";
+    EXPECT_LE(getArena(text, less.flags).first, 0.7 * live);
+    auto first = compileProgram(text, whole),
+         second = compileProgram(text, less);
+    ASSERT_EQ(first.size(), second.size());
+    Tensor x(ElementKind::F32, {256, 8});
+    std::mt19937 generator(5);
+    std::normal_distribution<double> normal;
+    for (int64_t i = 0; i < x.numElements(); ++i)
+      x.set(i, normal(generator));
+    for (size_t i = 0; i < first.size(); ++i) {
+      SCOPED_TRACE(first[i]->name());
+      for (unsigned step = 0; step < 2; ++step) {
+        double expected =
+            first[i]->call("train", {{"x", x}}).at("loss").getDouble(0);
+        EXPECT_NEAR(
+            second[i]->call("train", {{"x", x}}).at("loss").getDouble(0),
+            expected, 1e-5 * expected)
+            << step;
+      }
+    }
+  }
+}
+
 // A budget that is kept already changes nothing.
 TEST(MemoryBudget, KeptAlready) {
   std::string text = readSource(kTransformer), sizes = kSizes;

@@ -9,7 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tdsl/Dialect/TDS/AttentionBand.h"
+#include "Segments.h"
+
 #include "tdsl/Dialect/TDS/BlockInputs.h"
 #include "tdsl/Dialect/TDS/FoldAttributes.h"
 #include "tdsl/Dialect/TDS/TDSOps.h"
@@ -35,226 +36,6 @@ using namespace tdsl::tds;
 
 /// How many segments a step has, an attribute of it.
 static constexpr llvm::StringLiteral kSegments = "segments";
-/// Segments with less than this part of what a block keeps are joined with
-/// their neighbours.
-static constexpr int64_t kSmallestPart = 64;
-
-namespace {
-
-/// Neighbouring operations of a forward pass that are computed again together.
-struct Segment {
-  SmallVector<Operation *> ops;
-  unsigned begin = 0, end = 0; ///< where they are in the forward pass
-  int64_t bytes = 0;           ///< that need not be kept, in all iterations
-  double work = 0;             ///< operations to compute them again
-};
-
-} // namespace
-
-static int64_t getNumBytes(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return type.getNumElements() * getElementBytes(type.getElementType());
-}
-
-/// Whether the derivative keeps the results rather than compute them again from
-/// what they are made of.
-static bool isKept(Operation *op) {
-  if (auto generic = dyn_cast<GenericOp>(op))
-    return generic.hasReduction();
-  return isa<ContractOp, AttentionOp, ReduceOp, ScatterOp, func::CallOp,
-             FoldOp>(op);
-}
-
-/// Whether element operations are dear enough to be kept, most of the time.
-static bool isDear(Operation *op) {
-  if (auto generic = dyn_cast<GenericOp>(op))
-    return llvm::any_of(*generic.getBlock(),
-                        [](Operation &inner) { return isDear(&inner); });
-  return isa<ExpOp, Expm1Op, LogOp, Log1pOp, TanhOp, SigmoidOp, ErfOp, SinOp,
-             CosOp, PowOp, DivOp, SqrtOp, RsqrtOp>(op);
-}
-
-/// Scalar operations of an operation on tensors, roughly.
-static double getWork(Operation *op) {
-  if (auto contract = dyn_cast<ContractOp>(op)) {
-    double points = 2;
-    for (auto [axis, extent] : contract.getExtentOfAxis())
-      points *= double(extent);
-    return points;
-  }
-  if (auto attention = dyn_cast<AttentionOp>(op)) {
-    double work = 2;
-    for (int64_t extent : attention.getBatch())
-      work *= double(extent);
-    return work *
-           double(getBand(attention).countPairs(attention.getNumQueries(),
-                                                attention.getNumKeys())) *
-           double(attention.getDepth() + attention.getWidth());
-  }
-  if (auto generic = dyn_cast<GenericOp>(op))
-    return double(generic.getType().getNumElements()) *
-           double(generic.getReductionSize()) *
-           double(generic.getBlock()->getOperations().size());
-  double work = 0;
-  for (Value operand : op->getOperands())
-    if (auto type = dyn_cast<RankedTensorType>(operand.getType()))
-      work += double(type.getNumElements());
-  if (auto fold = dyn_cast<FoldOp>(op)) {
-    work = 0;
-    for (Operation &inner : *fold.getBlock())
-      work += getWork(&inner);
-    work *= double(fold.getTrips());
-  }
-  return work;
-}
-
-//===----------------------------------------------------------------------===//
-// Segments of a block
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// Finds the segments of the forward pass of a block.
-class SegmentFinder {
-public:
-  /// `roots` are what the forward pass ends in: losses, or what a loop carries
-  /// and collects. What depends on `data` is an activation.
-  SegmentFinder(Block &block, ArrayRef<Value> roots, ValueRange data);
-
-  void find(SmallVectorImpl<Segment> &segments, bool hasEnd, int64_t trips);
-  ArrayRef<Operation *> getOps() const { return ops; }
-
-private:
-  void split(int64_t limit, SmallVectorImpl<unsigned> &cuts) const;
-  int64_t getLargest(ArrayRef<unsigned> cuts) const;
-
-  /// Operations of the forward pass on activations, in order.
-  SmallVector<Operation *> ops;
-  /// For each place behind one of them, the bytes that cross it.
-  SmallVector<int64_t> crossing;
-  /// For each, the bytes that the derivative keeps.
-  SmallVector<int64_t> kept;
-  int64_t total = 0;
-};
-
-} // namespace
-
-SegmentFinder::SegmentFinder(Block &block, ArrayRef<Value> roots,
-                             ValueRange data) {
-  llvm::DenseSet<Operation *> needed;
-  for (Value root : roots)
-    if (Operation *op = root.getDefiningOp(); op && op->getBlock() == &block)
-      needed.insert(op);
-  llvm::DenseSet<Value> activations(data.begin(), data.end());
-  SmallVector<Operation *> before;
-  for (Operation &op : block) {
-    // A gradient ends the forward pass.
-    if (isa<GradientOp>(op) || op.hasTrait<OpTrait::IsTerminator>())
-      break;
-    before.push_back(&op);
-  }
-  for (Operation *op : llvm::reverse(before))
-    if (needed.contains(op))
-      for (Value input : getBlockInputs(op))
-        if (Operation *made = input.getDefiningOp())
-          needed.insert(made);
-  llvm::DenseMap<Value, unsigned> lastUse;
-  for (Operation *op : before) {
-    if (!needed.contains(op) || isa<ConstantOp, IndependentOp>(op))
-      continue;
-    SmallVector<Value> inputs = getBlockInputs(op);
-    if (llvm::none_of(inputs,
-                      [&](Value input) { return activations.contains(input); }))
-      continue;
-    for (Value input : inputs)
-      if (input.getDefiningOp() && activations.contains(input))
-        lastUse[input] = ops.size();
-    activations.insert_range(op->getResults());
-    ops.push_back(op);
-  }
-  crossing.assign(ops.size(), 0);
-  kept.assign(ops.size(), 0);
-  for (auto [i, op] : llvm::enumerate(ops)) {
-    for (Value result : op->getResults()) {
-      for (unsigned at = i, end = lastUse.lookup(result); at < end; ++at)
-        crossing[at] += getNumBytes(result);
-      if (isKept(op) || isDear(op))
-        kept[i] += getNumBytes(result);
-    }
-    total += kept[i];
-  }
-}
-
-/// Cuts wherever at most `limit` bytes cross, and not between parts that are
-/// too small.
-void SegmentFinder::split(int64_t limit,
-                          SmallVectorImpl<unsigned> &cuts) const {
-  int64_t sum = 0;
-  for (unsigned i = 0; i < ops.size(); ++i) {
-    sum += kept[i];
-    if (crossing[i] > limit || sum * kSmallestPart < total)
-      continue;
-    cuts.push_back(i + 1);
-    sum = 0;
-  }
-}
-
-int64_t SegmentFinder::getLargest(ArrayRef<unsigned> cuts) const {
-  int64_t largest = 0, sum = 0;
-  for (unsigned i = 0; i < ops.size(); ++i) {
-    sum += kept[i];
-    largest = std::max(largest, sum);
-    if (llvm::is_contained(cuts, i + 1))
-      sum = 0;
-  }
-  return largest;
-}
-
-void SegmentFinder::find(SmallVectorImpl<Segment> &segments, bool hasEnd,
-                         int64_t trips) {
-  if (total == 0)
-    return;
-  // Where everything is computed again, what crosses is kept, and one segment
-  // at a time, with about as much for its derivative.
-  SmallVector<int64_t> limits(crossing);
-  llvm::sort(limits);
-  limits.erase(llvm::unique(limits), limits.end());
-  SmallVector<unsigned> best;
-  int64_t smallest = 2 * total;
-  for (int64_t limit : limits) {
-    SmallVector<unsigned> cuts;
-    split(limit, cuts);
-    int64_t bytes = 2 * getLargest(cuts);
-    for (unsigned cut : cuts)
-      bytes += crossing[cut - 1];
-    if (bytes >= smallest)
-      continue;
-    smallest = bytes;
-    best = cuts;
-  }
-  if (best.empty() || best.back() != ops.size())
-    best.push_back(ops.size());
-  unsigned begin = 0;
-  for (unsigned end : best) {
-    // What the backward pass begins with is there anyway.
-    if (hasEnd && end == ops.size())
-      break;
-    Segment segment;
-    segment.begin = begin;
-    segment.end = end;
-    for (unsigned i = begin; i < end; ++i) {
-      segment.ops.push_back(ops[i]);
-      segment.bytes += kept[i];
-      segment.work += getWork(ops[i]);
-    }
-    segment.bytes -= end < ops.size() ? crossing[end - 1] : 0;
-    segment.bytes *= trips;
-    segment.work *= double(trips);
-    begin = end;
-    if (segment.bytes > 0)
-      segments.push_back(std::move(segment));
-  }
-}
 
 //===----------------------------------------------------------------------===//
 // Checkpoints
@@ -266,7 +47,7 @@ void SegmentFinder::find(SmallVectorImpl<Segment> &segments, bool hasEnd,
 static void addCheap(Value value, const llvm::DenseSet<Operation *> &ofData,
                      llvm::SetVector<Operation *> &cheap) {
   Operation *op = value.getDefiningOp();
-  if (!op || ofData.contains(op) || cheap.contains(op) || isKept(op) ||
+  if (!op || ofData.contains(op) || cheap.contains(op) || isStored(op) ||
       isa<IndependentOp>(op))
     return;
   for (Value input : getBlockInputs(op))
@@ -399,10 +180,15 @@ struct RecomputeSegmentsPass
       if (!chosen[i])
         continue;
       Segment segment = segments[i];
+      if (segment.tile > 0) {
+        report(segment);
+        tileLoop(cast<FoldOp>(segment.ops.front()), segment.tile);
+        continue;
+      }
       // Neighbours may be joined: less is kept, and more computed at a time.
       for (int64_t more = 1;
            more < join && i + 1 < segments.size() && chosen[i + 1] &&
-           segments[i + 1].begin == segment.end &&
+           segments[i + 1].tile == 0 && segments[i + 1].begin == segment.end &&
            segments[i + 1].ops.front()->getBlock() ==
                segment.ops.front()->getBlock();
            ++more) {
@@ -412,22 +198,31 @@ struct RecomputeSegmentsPass
         segment.bytes += segments[i].bytes;
         segment.work += segments[i].work;
       }
-      remark::passed(segment.ops.front()->getLoc(),
-                     remark::RemarkOpts::name("recompute")
-                         .category("memory")
-                         .function(segment.ops.front()
-                                       ->getParentOfType<func::FuncOp>()
-                                       .getName()))
-          << llvm::formatv("{0} operations from here on are computed again in "
-                           "the backward pass, so that {1} bytes are not kept",
-                           segment.ops.size(), segment.bytes)
-                 .str();
+      report(segment);
       makeCheckpoint(segment, ofData);
-      ++numSegments;
     }
   }
 
 private:
+  void report(const Segment &segment) {
+    std::string what =
+        llvm::formatv("{0} operations from here on are", segment.ops.size());
+    if (segment.tile > 0)
+      what = llvm::formatv("{0} iterations at a time of this loop are",
+                           segment.tile);
+    remark::passed(
+        segment.ops.front()->getLoc(),
+        remark::RemarkOpts::name("recompute")
+            .category("memory")
+            .function(
+                segment.ops.front()->getParentOfType<func::FuncOp>().getName()))
+        << llvm::formatv("{0} computed again in the backward pass, so that {1} "
+                         "bytes are not kept",
+                         what, segment.bytes)
+               .str();
+    ++numSegments;
+  }
+
   void findIn(func::FuncOp step, SmallVectorImpl<Segment> &segments) {
     Block &body = step.getBody().front();
     SmallVector<Value> data;
@@ -462,12 +257,36 @@ private:
       llvm::append_range(inside, fold.getSliceArguments());
       SmallVector<Value> roots(fold.getYielded());
       SegmentFinder finder(*fold.getBlock(), roots, inside);
-      finder.find(segments, /*hasEnd=*/false, fold.getTrips());
+      findInLoop(fold, finder, segments);
       ofData.insert_range(finder.getOps());
     }
     SegmentFinder finder(block, losses, data);
-    finder.find(segments, /*hasEnd=*/true, 1);
+    finder.cut(1);
+    finder.append(segments, /*hasEnd=*/true, 1);
     ofData.insert_range(finder.getOps());
+  }
+
+  /// What a loop carries is kept, and its iterations are computed again; or
+  /// some iterations are at a time, and what every few carry is kept.
+  static void findInLoop(FoldOp fold, SegmentFinder &finder,
+                         SmallVectorImpl<Segment> &segments) {
+    int64_t trips = fold.getTrips(), carried = 0;
+    for (Value value : fold.getCarried())
+      carried += getNumBytes(value);
+    int64_t kept = finder.getKept();
+    finder.cut(trips);
+    auto tile = chooseTile(fold, kept);
+    if (!tile || tile->second >= trips * carried + finder.getLeast()) {
+      finder.append(segments, /*hasEnd=*/false, trips);
+      return;
+    }
+    Segment segment;
+    segment.ops.push_back(fold);
+    segment.tile = tile->first;
+    segment.bytes = trips * (carried + kept) - tile->second;
+    segment.work = getWork(fold);
+    if (segment.bytes > 0)
+      segments.push_back(std::move(segment));
   }
 
   /// What depends on the data.
