@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tdsl/Artifact/CountOperations.h"
 #include "tdsl/Artifact/Manifest.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -26,7 +27,7 @@ public:
     Operation *terminator = kernel.getBlock()->getTerminator();
     if (terminator->getNumOperands() == 0)
       return kernel.getKind().str();
-    tensor(terminator->getOperands().back());
+    tensor(getMain(terminator->getOperands()));
     if (text.size() > longest) {
       text.resize(longest);
       text += "...";
@@ -37,6 +38,25 @@ public:
   }
 
 private:
+  /// What the kernel is named by: of parts that of the one that works most, the
+  /// last one in a kernel of one part.
+  static Value getMain(ValueRange outputs) {
+    Value main = outputs.back();
+    double most = -1;
+    for (Value output : outputs) {
+      auto part = output.getDefiningOp<KernelOp>();
+      double work = part ? double(countFloatOperations(part)) +
+                               double(cast<RankedTensorType>(output.getType())
+                                          .getNumElements())
+                         : -1;
+      if (work >= most) {
+        most = work;
+        main = output;
+      }
+    }
+    return main;
+  }
+
   static constexpr size_t longest = 72;
   static constexpr unsigned deepest = 24;
 

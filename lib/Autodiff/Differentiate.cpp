@@ -8,6 +8,7 @@
 #include "tdsl/Autodiff/InlineFunction.h"
 #include "tdsl/Autodiff/Passes.h"
 #include "tdsl/Dialect/TDS/FoldAttributes.h"
+#include "tdsl/Dialect/TDS/SourceLocation.h"
 
 #include "Reverse.h"
 
@@ -55,6 +56,7 @@ static LogicalResult expand(GradientOp gradient) {
     varying = findVarying(slice, wrt);
   } while (sliceReadsOfIterations(slice, varying));
   OpBuilder builder(gradient);
+  Operation *before = gradient->getPrevNode();
   AdjointBuilder emit(builder, gradient.getLoc());
   AdjointMap adjoints;
   if (varying.contains(gradient.getLoss())) {
@@ -69,6 +71,13 @@ static LogicalResult expand(GradientOp gradient) {
                                       : emit.constant(result.getType(), 0));
   }
   Block *block = gradient->getBlock();
+  // Remarks of a kernel of the derivative are none about the forward pass.
+  for (Operation &op : llvm::make_range(
+           before ? std::next(before->getIterator()) : block->begin(),
+           gradient->getIterator()))
+    op.walk([](Operation *each) {
+      each->setLoc(getDerivativeLoc(each->getLoc()));
+    });
   gradient.erase();
   eraseEmptyFolds(block);
   return success();

@@ -35,6 +35,12 @@ double tdsl::getNumBytes(Type type) {
          getElementBytes(tensor.getElementType());
 }
 
+std::string tdsl::formatTime(double ns) {
+  if (ns < 100)
+    return llvm::formatv("{0:f0} ns", ns);
+  return llvm::formatv("{0:f1} us", ns / 1000);
+}
+
 static double getBytes(Value value) { return getNumBytes(value.getType()); }
 
 /// Bytes that a kernel moves of an input. One that is read only where indices

@@ -230,10 +230,10 @@ struct InlineProducersPass
                     .function(getOperation().getName());
     (pays ? remark::passed(producer.getLoc(), opts)
           : remark::missed(producer.getLoc(), opts))
-        << llvm::formatv("{0} in its readers instead of stored: {1:f1} us of "
-                         "memory saved, {2:f1} us of work added",
+        << llvm::formatv("{0} in its readers instead of stored: {1} of "
+                         "memory saved, {2} of work added",
                          pays ? "computed again" : "not computed again",
-                         gained / 1000, std::max(spent, 0.0) / 1000)
+                         formatTime(gained), formatTime(std::max(spent, 0.0)))
                .str()
         << remark::metric("Decision", "recompute");
     return pays;

@@ -83,13 +83,14 @@ bool LaunchGroups::tryStage(unsigned first, unsigned second) {
                   .category("fusion")
                   .function(function.getName());
   Location loc = kernels[groups[second].front()]->getLoc();
+  auto other = tellOther(first);
   auto refuse = [&](const Twine &why) {
     remark::missed(loc, opts)
         << ("not run by the last block of the kernel that it reads: " + why)
                .str()
         << remark::metric("Decision", "stage")
         << remark::metric("First", groups[first].front())
-        << remark::metric("Second", groups[second].front());
+        << remark::metric("Second", groups[second].front()) << other;
     return false;
   };
   if (std::optional<std::string> obstacle = findObstacle(first, second))
@@ -114,8 +115,8 @@ bool LaunchGroups::tryStage(unsigned first, unsigned second) {
   double together = getNs(both) + model.getLaunchNs();
   if (together >= apart) {
     undo();
-    return refuse(llvm::formatv("{0:f1} us so, {1:f1} us apart",
-                                together / 1000, apart / 1000)
+    return refuse(llvm::formatv("{0} so, {1} apart", formatTime(together),
+                                formatTime(apart))
                       .str());
   }
   unsigned number = moved.front();
@@ -130,12 +131,12 @@ bool LaunchGroups::tryStage(unsigned first, unsigned second) {
   }
   remark::passed(loc, opts)
       << llvm::formatv("run by the last block of the kernel that it reads: "
-                       "{0:f1} us so, {1:f1} us apart",
-                       together / 1000, apart / 1000)
+                       "{0} so, {1} apart",
+                       formatTime(together), formatTime(apart))
              .str()
       << remark::metric("Decision", "stage")
       << remark::metric("First", before.front())
-      << remark::metric("Second", number);
+      << remark::metric("Second", number) << other;
   close();
   return true;
 }

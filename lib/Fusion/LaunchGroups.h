@@ -10,6 +10,7 @@
 #include "tdsl/Fusion/CostModel.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Remarks.h"
 
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/DenseSet.h"
@@ -73,6 +74,15 @@ private:
   /// The most bytes that live at one point when the groups run in their order.
   double getPeak() const;
   void refuse(unsigned lhs, unsigned rhs, const llvm::Twine &why);
+  /// The field of a remark that says where "another kernel" comes from: all
+  /// places of the launch.
+  mlir::remark::detail::Remark::Arg tellOther(unsigned group) const {
+    llvm::SmallVector<mlir::Location> locs;
+    for (unsigned member : groups[group])
+      locs.push_back(kernels[member]->getLoc());
+    return {"Other", mlir::Attribute(mlir::FusedLoc::get(
+                         kernels.front()->getContext(), locs))};
+  }
 
   mlir::func::FuncOp function;
   const CostModel &model;

@@ -43,7 +43,7 @@ void LaunchGroups::refuse(unsigned lhs, unsigned rhs, const Twine &why) {
       << ("not beside another kernel: " + why).str()
       << remark::metric("Decision", "merge")
       << remark::metric("First", groups[lhs].front())
-      << remark::metric("Second", groups[rhs].front());
+      << remark::metric("Second", groups[rhs].front()) << tellOther(lhs);
 }
 
 bool LaunchGroups::shareInput(unsigned lhs, unsigned rhs) const {
@@ -102,12 +102,13 @@ bool LaunchGroups::tryJoin(unsigned lhs, unsigned rhs) {
   double together = model.getNs(both) + model.getLaunchNs();
   if (together >= apart) {
     refuse(lhs, rhs,
-           llvm::formatv("{0:f1} us together, {1:f1} us apart", together / 1000,
-                         apart / 1000));
+           llvm::formatv("{0} together, {1} apart", formatTime(together),
+                         formatTime(apart)));
     return false;
   }
   unsigned first = std::min(lhs, rhs), second = std::max(lhs, rhs);
   SmallVector<unsigned> before(groups[first]), moved(groups[second]);
+  auto other = tellOther(first);
   move(moved, first);
   if (double peak = getPeak(); peak > mostBytes) {
     move(moved, second);
@@ -121,13 +122,13 @@ bool LaunchGroups::tryJoin(unsigned lhs, unsigned rhs) {
                  remark::RemarkOpts::name("side-by-side")
                      .category("fusion")
                      .function(function.getName()))
-      << llvm::formatv("beside another kernel: {0:f1} us together, {1:f1} us "
+      << llvm::formatv("beside another kernel: {0} together, {1} "
                        "apart",
-                       together / 1000, apart / 1000)
+                       formatTime(together), formatTime(apart))
              .str()
       << remark::metric("Decision", "merge")
       << remark::metric("First", before.front())
-      << remark::metric("Second", moved.front());
+      << remark::metric("Second", moved.front()) << other;
   close();
   return true;
 }

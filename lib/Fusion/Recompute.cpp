@@ -265,11 +265,11 @@ unsigned Candidates::apply(const CostModel &model, unsigned maxBuffers,
   for (Candidate &candidate : candidates)
     tell(candidate.generic, pays,
          llvm::formatv("{0} in its readers, with all that its kernel makes "
-                       "of the same values, instead of stored: {1:f1} us of "
-                       "memory {2}saved, {3:f1} us of work added",
+                       "of the same values, instead of stored: {1} of "
+                       "memory {2}saved, {3} of work added",
                        pays ? "computed again" : "not computed again",
-                       gained / 1000, freed > 0 ? "and waiting " : "",
-                       work / 1000));
+                       formatTime(gained), freed > 0 ? "and waiting " : "",
+                       formatTime(work)));
   if (!pays)
     return 0;
   // Simplifying may merge reads that are still to be replaced: afterwards.
@@ -400,11 +400,11 @@ unsigned tdsl::recomputeInReaders(KernelGroups &groups, const CostModel &model,
     bool pays = gained + freed >= spent &&
                 (cost <= cheapPerPoint || gained + freed > 0);
     tell(generic, pays,
-         llvm::formatv("{0} in its readers instead of stored: {1:f1} us of "
-                       "memory {2}saved, {3:f1} us of work added",
+         llvm::formatv("{0} in its readers instead of stored: {1} of "
+                       "memory {2}saved, {3} of work added",
                        pays ? "computed again" : "not computed again",
-                       (gained + freed) / 1000, freed > 0 ? "and waiting " : "",
-                       spent / 1000)
+                       formatTime(gained + freed),
+                       freed > 0 ? "and waiting " : "", formatTime(spent))
              .str());
     if (!pays)
       continue;

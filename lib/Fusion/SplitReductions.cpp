@@ -125,9 +125,9 @@ struct SplitReductionsPass
     auto opts = remark::RemarkOpts::name("two-stages")
                     .category("fusion")
                     .function(getOperation().getName());
-    auto text = llvm::formatv("{0} in {1} parts: {2:f1} us, {3:f1} us at once",
+    auto text = llvm::formatv("{0} in {1} parts: {2}, {3} at once",
                               isFaster ? "reduced" : "not reduced", parts,
-                              inTwo / 1000, atOnce / 1000)
+                              formatTime(inTwo), formatTime(atOnce))
                     .str();
     (isFaster ? remark::passed(generic.getLoc(), opts)
               : remark::missed(generic.getLoc(), opts))

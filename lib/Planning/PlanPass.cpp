@@ -7,6 +7,7 @@
 #include "EntryPlanner.h"
 #include "OutlineKernels.h"
 
+#include "tdsl/Dialect/TDS/SourceLocation.h"
 #include "tdsl/Planning/MemoryProfile.h"
 #include "tdsl/Planning/Passes.h"
 #include "tdsl/Planning/Planner.h"
@@ -187,7 +188,8 @@ struct PlanPass : public tdsl::impl::PlanPassBase<PlanPass> {
   /// places are one function, so the launch keeps its own.
   static Location getLocation(tds::KernelOp kernel) {
     llvm::SetVector<Location> parts;
-    if (auto fused = dyn_cast<FusedLoc>(kernel.getLoc()))
+    if (auto fused = dyn_cast<FusedLoc>(kernel.getLoc());
+        fused && !isDerivativeLoc(fused))
       parts.insert_range(fused.getLocations());
     else
       parts.insert(kernel.getLoc());

@@ -26,8 +26,8 @@ std::string report::describeNote(const Note &note) {
 }
 
 std::vector<std::string> report::describeNotes(const TargetReport &target,
-                                               const Launch &launch) {
-  constexpr size_t most = 6;
+                                               const Launch &launch,
+                                               size_t most) {
   std::string main =
       launch.places.empty() ? "" : launch.places.front().getLine();
   std::vector<std::string> sentences;
@@ -159,7 +159,7 @@ private:
     if (launch.flops)
       details << "; " << formatCount(launch.flops) << "FLOP";
     details << "\n";
-    for (const std::string &sentence : describeNotes(target, launch))
+    for (const std::string &sentence : describeNotes(target, launch, 6))
       details << "    " << sentence << "\n";
     for (const Edge &edge : launch.inputs) {
       const Launch &producer = entry.launches[edge.producer];

@@ -50,6 +50,17 @@ private:
         collectParts(loc, note.producer);
       return;
     }
+    if (arg.key == "Other") {
+      // Which kernel `another kernel` is, before the reason.
+      auto loc = dyn_cast_or_null<LocationAttr>(
+          arg.hasAttribute() ? arg.getAttribute() : Attribute());
+      std::vector<Place> places =
+          loc ? getPlaces(loc, log.sourceFolder) : std::vector<Place>();
+      if (!places.empty())
+        note.text.insert(std::min(note.text.find(':'), note.text.size()),
+                         " (" + places.front().getLine() + ")");
+      return;
+    }
     // Remarks are sentences, reasons come behind a colon; other fields are for
     // programs.
     if (arg.key == "Remark")

@@ -50,7 +50,7 @@ std::vector<Place> report::getPlaces(Location loc, StringRef sourceFolder) {
 }
 
 void report::collectParts(Location loc, std::vector<Attribute> &parts) {
-  if (auto fused = dyn_cast<FusedLoc>(loc)) {
+  if (auto fused = dyn_cast<FusedLoc>(loc); fused && !isDerivativeLoc(loc)) {
     for (Location part : fused.getLocations())
       collectParts(part, parts);
     return;

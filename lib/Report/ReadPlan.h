@@ -9,6 +9,8 @@
 
 #include "tdsl/Report/Report.h"
 
+#include <limits>
+
 #include "mlir/IR/Location.h"
 
 namespace tdsl::report {
@@ -23,9 +25,11 @@ void collectParts(mlir::Location loc, std::vector<mlir::Attribute> &parts);
 std::string describeNote(const Note &note);
 
 /// The notes of a launch as sentences, each once, with their line where that is
-/// not the launch's main one. At most a few: passes may try many pairs.
-std::vector<std::string> describeNotes(const TargetReport &target,
-                                       const Launch &launch);
+/// not the launch's main one. Of more than `most` the last ones are counted
+/// only: passes may try many pairs.
+std::vector<std::string>
+describeNotes(const TargetReport &target, const Launch &launch,
+              size_t most = std::numeric_limits<size_t>::max());
 
 /// "in 28 runs ", or nothing where a launch runs once a call.
 std::string describeRuns(const Launch &launch);

@@ -8,7 +8,7 @@
 // cache, and on a CPU, it stays a launch.
 // NEVER-NOT: stage
 
-// REMARKS: [Passed] last-block | Category:fusion | Function=total | Decision=stage, First=0, Remark="run by the last block of the kernel that it reads: {{[0-9.]+}} us so, {{[0-9.]+}} us apart", Second=1
+// REMARKS: [Passed] last-block | Category:fusion | Function=total | Decision=stage, First=0, {{(Other=.*)?}}Remark="run by the last block of the kernel that it reads: {{[0-9.]+}} us so, {{[0-9.]+}} us apart", Second=1
 // CHECK-LABEL: func.func @total
 // CHECK: %[[R:.*]]:2 = tds.kernel "parts"(%arg0) : (tensor<512x256xf32>) -> (tensor<512xf32>, tensor<f32>) {
 // CHECK-NEXT: ^bb0(%[[X:.*]]: tensor<512x256xf32>):
@@ -80,7 +80,7 @@ func.func @chain(%x: tensor<64x256xf32> {tds.input = "x"}) -> (tensor<64xf32> {t
 // -----
 
 // One block would take longer than a launch costs.
-// REMARKS: [Missed] last-block | Category:fusion | Function=much | Decision=stage, First=0, Remark="not run by the last block of the kernel that it reads: {{[0-9.]+}} us so, {{[0-9.]+}} us apart", Second=1
+// REMARKS: [Missed] last-block | Category:fusion | Function=much | Decision=stage, First=0, {{(Other=.*)?}}Remark="not run by the last block of the kernel that it reads: {{[0-9.]+}} us so, {{[0-9.]+}} us apart", Second=1
 // CHECK-LABEL: func.func @much
 // CHECK-NOT: stage
 // CHECK: return
@@ -108,7 +108,7 @@ func.func @much(%x: tensor<65536x4xf32> {tds.input = "x"}) -> (tensor<65536xf32>
 // -----
 
 // A loop must run between the two.
-// REMARKS: [Missed] last-block | Category:fusion | Function=between | Decision=stage, First=0, Remark="not run by the last block of the kernel that it reads: another kernel must run between the two", Second=2
+// REMARKS: [Missed] last-block | Category:fusion | Function=between | Decision=stage, First=0, {{(Other=.*)?}}Remark="not run by the last block of the kernel that it reads: another kernel must run between the two", Second=2
 // CHECK-LABEL: func.func @between
 // CHECK-NOT: stage
 // CHECK: return
@@ -150,7 +150,7 @@ func.func @between(%x: tensor<64x256xf32> {tds.input = "x"}) -> (tensor<64xf32> 
 // -----
 
 // A part reads what another makes as it was made.
-// REMARKS: [Missed] last-block | Category:fusion | Function=reshaped | Decision=stage, First=0, Remark="not run by the last block of the kernel that it reads: it reads what the kernel makes in another shape", Second=1
+// REMARKS: [Missed] last-block | Category:fusion | Function=reshaped | Decision=stage, First=0, {{(Other=.*)?}}Remark="not run by the last block of the kernel that it reads: it reads what the kernel makes in another shape", Second=1
 // CHECK-LABEL: func.func @reshaped
 // CHECK-NOT: stage
 // CHECK: return

@@ -89,6 +89,10 @@ std::optional<CostModel> loadCostModel(llvm::StringRef target,
 /// Bytes of a tensor.
 double getNumBytes(mlir::Type type);
 
+/// A time of the model in a remark: "12.5 us", and "13 ns" where that would be
+/// next to nothing.
+std::string formatTime(double ns);
+
 /// The cost of two kernels as one that does the work of both.
 KernelCost operator+(const KernelCost &lhs, const KernelCost &rhs);
 

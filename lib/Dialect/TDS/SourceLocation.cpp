@@ -60,6 +60,20 @@ SmallVector<FileLineColRange> tdsl::findOwnPlaces(Location loc) {
   return places;
 }
 
+static constexpr llvm::StringLiteral kDerivative = "derivative";
+
+Location tdsl::getDerivativeLoc(Location loc) {
+  MLIRContext *context = loc.getContext();
+  return FusedLoc::get({loc}, StringAttr::get(context, kDerivative), context);
+}
+
+bool tdsl::isDerivativeLoc(Location loc) {
+  auto fused = dyn_cast<FusedLoc>(loc);
+  auto mark =
+      fused ? dyn_cast_or_null<StringAttr>(fused.getMetadata()) : StringAttr();
+  return mark && mark.getValue() == kDerivative;
+}
+
 std::string tdsl::describePlace(FileLineColRange place) {
   if (!place)
     return "";

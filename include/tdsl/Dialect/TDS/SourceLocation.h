@@ -28,6 +28,11 @@ mlir::FileLineColRange findPlace(mlir::Location loc);
 /// in a standard module: the line that a reader of the program would point at.
 llvm::SmallVector<mlir::FileLineColRange> findOwnPlaces(mlir::Location loc);
 
+/// The location of the derivative of what is at `loc`: the same place, but
+/// another location. What is said of one is not said of the other.
+mlir::Location getDerivativeLoc(mlir::Location loc);
+bool isDerivativeLoc(mlir::Location loc);
+
 /// `file:line:column` of findPlace; empty where nothing is known.
 std::string describeLocation(mlir::Location loc);
 
