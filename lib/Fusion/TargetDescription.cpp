@@ -7,6 +7,7 @@
 #include "tdsl/Fusion/TargetDescription.h"
 
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -53,10 +54,37 @@ llvm::Error fail(llvm::StringRef name, const llvm::Twine &what) {
                                  what);
 }
 
+/// The most that a description may have: the parser goes as deep as the text
+/// does.
+constexpr uint64_t maxBytes = 1 << 20;
+constexpr unsigned maxDepth = 16;
+
+bool isTooDeep(llvm::StringRef text) {
+  unsigned depth = 0;
+  bool isString = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (isString) {
+      isString = c != '"';
+      i += c == '\\';
+    } else if (c == '"') {
+      isString = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > maxDepth)
+        return true;
+    } else if ((c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return false;
+}
+
 } // namespace
 
 llvm::Expected<TargetDescription>
 TargetDescription::parse(llvm::StringRef text, llvm::StringRef name) {
+  if (text.size() > maxBytes || isTooDeep(text))
+    return fail(name, "is no description: it is larger, or deeper, than any");
   llvm::Expected<json::Value> value = json::parse(text);
   if (!value)
     return fail(name, "is no JSON: " + llvm::toString(value.takeError()));
@@ -77,10 +105,17 @@ TargetDescription::parse(llvm::StringRef text, llvm::StringRef name) {
   if (!kind || (*kind != "cpu" && *kind != "cuda"))
     return fail(name, "has no kind; it is cpu or cuda");
   result.isCPU = *kind == "cpu";
-  if (const json::Array *archs = object->getArray("archs"))
-    for (const json::Value &arch : *archs)
-      if (std::optional<llvm::StringRef> text = arch.getAsString())
-        result.archs.push_back(text->str());
+  if (const json::Value *archs = object->get("archs")) {
+    const json::Array *array = archs->getAsArray();
+    if (!array)
+      return fail(name, "has archs that are no list of names");
+    for (const json::Value &arch : *array) {
+      std::optional<llvm::StringRef> text = arch.getAsString();
+      if (!text)
+        return fail(name, "has archs that are no list of names");
+      result.archs.push_back(text->str());
+    }
+  }
   const json::Object *given = object->getObject("figures");
   if (!given)
     return fail(name, "has no figures");
@@ -95,10 +130,11 @@ TargetDescription::parse(llvm::StringRef text, llvm::StringRef name) {
     const json::Object *described = entry->getAsObject();
     std::optional<double> number =
         described ? described->getNumber("value") : entry->getAsNumber();
-    if (!number || !(*number > 0) || !std::isfinite(*number))
+    // Wide enough for every device, and such that no product overflows.
+    if (!number || !(*number >= 1e-3 && *number <= 1e15))
       return fail(name, "has a '" + figure.key +
-                            "' that is no number above 0; write {\"value\": "
-                            "1, \"source\": \"…\"}");
+                            "' that is no number from 0.001 to 1e15; write "
+                            "{\"value\": 1, \"source\": \"…\"}");
     result.*figure.member = *number;
   }
   for (const auto &entry : *given)
@@ -113,6 +149,11 @@ TargetDescription::load(llvm::StringRef nameOrPath) {
   for (const EmbeddedDescription &description : embeddedDescriptions)
     if (description.name == nameOrPath)
       return parse(description.text, nameOrPath);
+  // A device or a pipe may have no end.
+  llvm::sys::fs::file_status status;
+  if (!llvm::sys::fs::status(nameOrPath, status) &&
+      (!llvm::sys::fs::is_regular_file(status) || status.getSize() > maxBytes))
+    return fail(nameOrPath, "is no file of at most 1 MiB");
   auto file = llvm::MemoryBuffer::getFile(nameOrPath, /*IsText=*/true);
   if (file)
     return parse((*file)->getBuffer(), nameOrPath);
