@@ -7,7 +7,9 @@
 // The derivative of a fold is a fold in the other direction. It carries the
 // adjoints of the carried values and sums those of the invariants; it takes the
 // adjoints of the collected values as slices and collects those of the slices.
-// So it is an operation like the one it comes from, and has a derivative again.
+// Of a single iteration (a checkpoint) the adjoints of invariants are no sums,
+// and are collected, too. So it is an operation like the one it comes from, and
+// has a derivative again.
 //
 // An iteration of it needs values of the forward iteration. What is cheap is
 // computed again from the carried values; the results of contractions and
@@ -105,6 +107,8 @@ private:
   AdjointMap inner;
   /// For each invariant with an adjoint, its number.
   SmallVector<unsigned> summed;
+  /// Of a single iteration, the invariants whose adjoints it gives: no sums.
+  SmallVector<unsigned> alone;
   SmallVector<unsigned> collectedSlices;
   /// The adjoint of invariant `number` as a contraction of values that are
   /// collected behind the slices' adjoints.
@@ -219,7 +223,7 @@ LogicalResult FoldDerivative::sweep() {
 void FoldDerivative::yieldAdjoints() {
   Location loc = fold.getLoc();
   AdjointBuilder in(inside, loc);
-  SmallVector<Value> yielded, yieldedCollected, factors;
+  SmallVector<Value> yielded, yieldedCollected, once, factors;
   for (unsigned i = 0; i < numCarried; ++i) {
     if (!varies[i])
       continue;
@@ -234,6 +238,11 @@ void FoldDerivative::yieldAdjoints() {
         inner.get(inside, loc, map.lookup(fold.getInvariantArguments()[i]));
     if (!adjoint || contractBehind(i, adjoint, factors))
       continue;
+    if (fold.getTrips() == 1) {
+      once.push_back(adjoint);
+      alone.push_back(i);
+      continue;
+    }
     // The sum over the iterations, in f32 for narrow floats.
     auto type = cast<RankedTensorType>(adjoint.getType());
     Type wide = getAccumulatorType(type.getElementType());
@@ -255,8 +264,10 @@ void FoldDerivative::yieldAdjoints() {
     collected.push_back(fold.getSlices()[i].getType());
     collectedSlices.push_back(i);
   }
-  for (Value factor : factors)
-    collected.push_back(body.getStackedType(factor.getType()));
+  llvm::append_range(yieldedCollected, once);
+  for (auto *values : {&once, &factors})
+    for (Value value : *values)
+      collected.push_back(body.getStackedType(value.getType()));
   llvm::append_range(yielded, yieldedCollected);
   llvm::append_range(yielded, factors);
   YieldOp::create(inside, loc, yielded);
@@ -426,6 +437,11 @@ LogicalResult FoldDerivative::run(SmallVectorImpl<Value> &inputAdjoints) {
   }
   for (unsigned i : collectedSlices)
     inputAdjoints[numCarried + i] = result.getResult(next++);
+  for (unsigned i : alone)
+    inputAdjoints[numCarried + numSlices + i] = ReshapeOp::create(
+        builder, fold.getLoc(),
+        cast<RankedTensorType>(fold.getInvariants()[i].getType()),
+        result.getResult(next++));
   for (const Contraction &behind : contractions) {
     Value lhs = result.getResult(next++), rhs = result.getResult(next++);
     inputAdjoints[numCarried + numSlices + behind.number] =
