@@ -110,10 +110,7 @@ Error CodeCache::store(StringRef key, StringRef code) const {
     return createStringError(error,
                              "cannot write in the folder '" + folder + "'");
   }
-  if (Error error = file->keep(getPath(key)))
-    return error;
-  removeOldest();
-  return Error::success();
+  return file->keep(getPath(key));
 }
 
 void CodeCache::removeOldest() const {

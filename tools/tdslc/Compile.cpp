@@ -420,7 +420,7 @@ ExitCode tdslc::compile(const Options &options) {
       continue;
     }
     // A target may lack what the program needs; the message says which has it.
-    std::string file = makeArtifact(*module, program, options, target);
+    std::string file = makeArtifact(*module, program, options, target, timer);
     if (file.empty())
       return ProgramWrong;
     if (options.emit == "cubin")

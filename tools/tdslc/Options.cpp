@@ -67,7 +67,8 @@ static cl::opt<bool> saveTemps("save-temps", cl::cat(outputCategory),
                                cl::desc("keep every stage beside the output"));
 static cl::opt<bool>
     timePasses("time", cl::cat(outputCategory),
-               cl::desc("print the time of each stage and pass"));
+               cl::desc("print the time of each stage and pass, and how "
+                        "many kernels came from TDS_CACHE"));
 
 static cl::list<std::string>
     defines("D", cl::Prefix, cl::value_desc("name=value"),
@@ -158,8 +159,8 @@ static cl::opt<bool>
 
 static cl::extrahelp environment(
     "\nEnvironment:\n\n"
-    "  TDS_CACHE=<folder>   - keep compiled kernels there, and take those that "
-    "are known from there\n"
+    "  TDS_CACHE=<folder>   - keep the code of each kernel there; later runs, "
+    "of any program, compile the kernels only that are not there\n"
     "  TDS_CACHE_SIZE=<MiB> - remove the oldest above this size (default "
     "1024)\n");
 

@@ -6,7 +6,8 @@
 
 #include "Stages.h"
 
-#include "tdsl/Artifact/CodeCache.h"
+#include "KeptCode.h"
+
 #include "tdsl/Artifact/Container.h"
 #include "tdsl/Artifact/Manifest.h"
 #include "tdsl/Fusion/TargetDescription.h"
@@ -19,8 +20,6 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 
-#include "llvm/Config/llvm-config.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -72,6 +71,10 @@ StageTimer::~StageTimer() {
   if (!enabled)
     return;
   group->print(llvm::errs(), /*ResetAfterPrint=*/true);
+  for (const std::string &note : notes)
+    llvm::errs() << "   " << note << "\n";
+  if (!notes.empty())
+    llvm::errs() << "\n";
   if (passes && !passes->empty())
     printPasses();
 }
@@ -271,101 +274,57 @@ std::string tdslc::makeManifest(ModuleOp plan, const Program &program,
   return failed(text) ? std::string() : *text;
 }
 
-/// The kernels of a plan as text: what their code depends on. Locations are not
-/// part of it, nor is what launches them.
-static std::string getKernelText(ModuleOp plan) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  for (auto function : plan.getOps<func::FuncOp>())
-    if (function.isPrivate())
-      function.print(os, OpPrintingFlags().useLocalScope());
-  return text;
-}
-
-/// This very build of the compiler.
-static std::string getCompilerText() {
-  std::string text = std::string(kProducer) + " LLVM " LLVM_VERSION_STRING;
-  llvm::sys::fs::file_status status;
-  std::string path = llvm::sys::fs::getMainExecutable(
-      "tdslc", reinterpret_cast<void *>(&getCompilerText));
-  if (!llvm::sys::fs::status(path, status))
-    text += " " + std::to_string(status.getSize()) + " " +
-            std::to_string(
-                status.getLastModificationTime().time_since_epoch().count());
-  return text;
-}
-
-/// Code from the cache that the environment asks for, or made by `compile` and
-/// kept there. Under --save-temps all is made anew.
-static std::optional<std::string>
-getCode(ModuleOp plan, const Options &options, const Target &target,
-        StringRef features,
-        llvm::function_ref<std::optional<std::string>()> compile) {
-  auto cache = CodeCache::fromEnvironment();
-  if (!cache) {
-    llvm::errs() << "tdslc: " << llvm::toString(cache.takeError()) << "\n";
-    return std::nullopt;
-  }
-  if (!cache->isOn() || options.saveTemps)
-    return compile();
-  std::string key = CodeCache::getKey(
-      {getCompilerText(), target.arch, features, getKernelText(plan)});
-  if (std::optional<std::string> code = cache->load(key))
-    return code;
-  std::optional<std::string> code = compile();
-  if (code)
-    if (llvm::Error error = cache->store(key, *code))
-      llvm::errs() << "tdslc: note: the code is not kept for the next time: "
-                   << llvm::toString(std::move(error))
-                   << "; set TDS_CACHE to a folder that can be written\n";
-  return code;
-}
-
 std::string tdslc::makeArtifact(ModuleOp plan, const Program &program,
-                                const Options &options, const Target &target) {
+                                const Options &options, const Target &target,
+                                StageTimer &timer) {
   std::string manifest = makeManifest(plan, program, options, target);
   if (manifest.empty())
     return {};
+  auto cache = CodeCache::fromEnvironment();
+  if (!cache) {
+    llvm::errs() << "tdslc: " << llvm::toString(cache.takeError()) << "\n";
+    return {};
+  }
+  // Under --save-temps all is made anew.
+  if (options.saveTemps)
+    *cache = CodeCache("");
   std::string temps =
       options.saveTemps ? options.output + "." + target.arch : "";
+  auto tell = [&](const KeptCode &kept) {
+    timer.note(program.passPrefix + kept.describe());
+  };
   if (!target.isCPU) {
-    std::optional<std::string> ptx =
-        getCode(plan, options, target, {}, [&]() -> std::optional<std::string> {
-          std::string llvmText;
-          FailureOr<std::string> code = gpu::compileKernels(
-              plan, *gpu::lookupArch(target.arch), {}, &llvmText);
-          if (failed(code))
-            return std::nullopt;
-          if (!temps.empty()) {
-            std::error_code error;
-            llvm::raw_fd_ostream(temps + ".ll", error) << llvmText;
-          }
-          return *code;
-        });
-    if (!ptx)
+    KeptCode kept(*cache, target.arch);
+    std::string llvmText;
+    FailureOr<std::string> ptx =
+        gpu::compileKernels(plan, *gpu::lookupArch(target.arch), {},
+                            temps.empty() ? nullptr : &llvmText, &kept);
+    if (failed(ptx))
       return {};
+    if (!temps.empty()) {
+      std::error_code error;
+      llvm::raw_fd_ostream(temps + ".ll", error) << llvmText;
+    }
+    tell(kept);
     return makePTXFile(gpu::addPlanHash(*ptx, manifest), manifest);
   }
   cpu::CPUOptions cpuOptions;
   cpuOptions.arch = target.arch;
   cpuOptions.saveTemps = temps;
   // What `native` means depends on the machine.
-  std::string features;
-  if (auto cpuTarget = cpu::CPUTarget::get(target.arch))
-    features = cpuTarget->cpu + " " + cpuTarget->features;
-  else
-    llvm::consumeError(cpuTarget.takeError());
-  std::optional<std::string> code = getCode(
-      plan, options, target, features, [&]() -> std::optional<std::string> {
-        SmallVector<char> object;
-        if (failed(cpu::compileObject(plan, cpuOptions, object)))
-          return std::nullopt;
-        return std::string(object.begin(), object.end());
-      });
-  if (!code)
+  auto cpuTarget = cpu::CPUTarget::get(target.arch);
+  if (!cpuTarget) {
+    llvm::errs() << "tdslc: " << llvm::toString(cpuTarget.takeError()) << "\n";
     return {};
+  }
+  KeptCode kept(*cache,
+                target.arch + " " + cpuTarget->cpu + " " + cpuTarget->features);
+  auto objects = cpu::compileObjects(plan, cpuOptions, &kept);
+  if (failed(objects))
+    return {};
+  tell(kept);
   SmallVector<char> linked;
-  llvm::Error error = cpu::linkProgram(*code, manifest, linked);
+  llvm::Error error = cpu::linkProgram(*objects, manifest, linked);
   if (!error)
     error = finishSharedObject(linked);
   if (error) {

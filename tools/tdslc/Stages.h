@@ -17,8 +17,8 @@
 namespace tdslc {
 
 /// Prints the time of the parts of a run when it goes out of scope, if asked
-/// for. Wall time and CPU time, by LLVM's timers. Then the wall time of each
-/// pass in `passes`, which outlives the timer.
+/// for. Wall time and CPU time, by LLVM's timers. Then the notes, and the wall
+/// time of each pass in `passes`, which outlives the timer.
 class StageTimer {
 public:
   explicit StageTimer(
@@ -27,6 +27,8 @@ public:
   ~StageTimer();
   /// Ends the stage at hand and begins another.
   void begin(llvm::StringRef stage);
+  /// Something else to be told.
+  void note(std::string text) { notes.push_back(std::move(text)); }
   /// Ends the stage at hand; gives the wall time of all since the last call.
   std::vector<tdsl::report::Duration> take();
 
@@ -38,6 +40,7 @@ private:
   std::unique_ptr<llvm::TimerGroup> group;
   std::vector<std::unique_ptr<llvm::Timer>> timers;
   std::vector<tdsl::report::Duration> durations;
+  std::vector<std::string> notes;
   std::chrono::steady_clock::time_point begun;
   bool isRunning = false;
 };
@@ -78,9 +81,11 @@ makeKernels(Program &program, const Options &options, const Target &target);
 /// Turns kernels into a plan (--emit=plan).
 bool runPlanning(Program &program, mlir::ModuleOp module);
 
-/// The complete artefact file of one target; empty after an error.
+/// The complete artefact file of one target; empty after an error. Tells
+/// `timer` where the code of its kernels came from.
 std::string makeArtifact(mlir::ModuleOp plan, const Program &program,
-                         const Options &options, const Target &target);
+                         const Options &options, const Target &target,
+                         StageTimer &timer);
 
 /// The manifest of the plan for a target; empty after an error.
 std::string makeManifest(mlir::ModuleOp plan, const Program &program,

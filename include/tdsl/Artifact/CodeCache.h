@@ -40,12 +40,15 @@ public:
   /// The code under a key. A damaged entry is removed and is as none.
   std::optional<std::string> load(llvm::StringRef key) const;
 
-  /// Keeps code under a key, then removes the oldest entries above the limit.
+  /// Keeps code under a key. removeOldest is to follow, after one or many.
   llvm::Error store(llvm::StringRef key, llvm::StringRef code) const;
+
+  /// Removes the entries above the limit that were not used for the longest
+  /// time, and what compilers have left that were killed.
+  void removeOldest() const;
 
 private:
   std::string getPath(llvm::StringRef key) const;
-  void removeOldest() const;
 
   std::string folder;
   uint64_t limit;

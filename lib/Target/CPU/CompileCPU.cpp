@@ -6,6 +6,7 @@
 #include "ExpandFMA.h"
 #include "LinkSharedObject.h"
 
+#include "tdsl/Target/Common/CodeUnits.h"
 #include "tdsl/Target/Common/KernelAnalysis.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -15,20 +16,20 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
-#include "llvm/IR/Constants.h"
-#include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/ObjCopy/CommonConfig.h"
+#include "llvm/ObjCopy/ConfigManager.h"
+#include "llvm/ObjCopy/ObjCopy.h"
+#include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/SHA256.h"
+#include "llvm/Support/StringSaver.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Utils/Cloning.h"
-
-#include <array>
 
 using namespace mlir;
 using namespace tdsl;
@@ -88,39 +89,36 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
       .run(module, modules);
 }
 
-/// Optimised IR and the machine that it is for.
-static std::unique_ptr<llvm::Module>
-emitOptimized(ModuleOp plan, const CPUTarget &target,
-              llvm::LLVMContext &context,
-              std::unique_ptr<llvm::TargetMachine> &machine) {
+static std::unique_ptr<llvm::TargetMachine>
+createMachine(ModuleOp plan, const CPUTarget &target) {
   std::string error;
-  machine = createMachine(target, error);
-  if (!machine) {
+  std::unique_ptr<llvm::TargetMachine> machine = createMachine(target, error);
+  if (!machine)
     plan.emitError("cannot make code for x86-64: ") << error;
-    return nullptr;
-  }
-  OwningOpRef<ModuleOp> lowered = lowerToLLVMDialect(plan, target);
-  if (!lowered)
+  return machine;
+}
+
+/// The optimised IR of a unit.
+static std::unique_ptr<llvm::Module> emitOptimized(target::CodeUnit &unit,
+                                                   const CPUTarget &target,
+                                                   llvm::TargetMachine &machine,
+                                                   llvm::LLVMContext &context) {
+  if (failed(lowerControlFlow(*unit.module)))
     return nullptr;
   std::unique_ptr<llvm::Module> module =
-      translateModuleToLLVMIR(*lowered, context, "tds");
+      translateModuleToLLVMIR(*unit.module, context, "tds");
   if (!module) {
-    plan.emitError("the kernels have no translation to LLVM IR");
+    emitError(unit.loc, "the kernel has no translation to LLVM IR");
     return nullptr;
   }
-  module->setTargetTriple(machine->getTargetTriple());
-  module->setDataLayout(machine->createDataLayout());
-  if (!target.hasFMA)
-    if (llvm::Function *function = expandFMA(*module)) {
-      // The kernel's own function, or the one of its work items.
-      StringRef name = function->getName();
-      name.consume_back(".work");
-      Operation *kernel = plan.lookupSymbol(name);
-      emitError(kernel ? kernel->getLoc() : plan.getLoc(),
-                "the program computes in f64 with fused multiply-adds, which ")
-          << target.arch << " lacks; compile for x86-64-v3 or above";
-      return nullptr;
-    }
+  module->setTargetTriple(machine.getTargetTriple());
+  module->setDataLayout(machine.createDataLayout());
+  if (!target.hasFMA && expandFMA(*module)) {
+    emitError(unit.loc,
+              "the program computes in f64 with fused multiply-adds, which ")
+        << target.arch << " lacks; compile for x86-64-v3 or above";
+    return nullptr;
+  }
   std::string width = std::to_string(target.vectorBits);
   for (llvm::Function &function : *module) {
     if (function.isDeclaration())
@@ -136,15 +134,41 @@ emitOptimized(ModuleOp plan, const CPUTarget &target,
     function.addFnAttr("prefer-vector-width", width);
     function.addFnAttr("min-legal-vector-width", width);
   }
-  optimize(*module, *machine);
+  optimize(*module, machine);
   return module;
+}
+
+/// The units of the kernels of a plan.
+static FailureOr<std::vector<target::CodeUnit>>
+emitUnits(ModuleOp plan, const CPUTarget &target) {
+  OwningOpRef<ModuleOp> code = emitKernels(plan, target);
+  if (!code)
+    return failure();
+  return target::splitCode(*code);
 }
 
 std::unique_ptr<llvm::Module> cpu::emitLLVM(ModuleOp plan,
                                             const CPUTarget &target,
                                             llvm::LLVMContext &context) {
-  std::unique_ptr<llvm::TargetMachine> machine;
-  return emitOptimized(plan, target, context, machine);
+  std::unique_ptr<llvm::TargetMachine> machine = createMachine(plan, target);
+  FailureOr<std::vector<target::CodeUnit>> units = emitUnits(plan, target);
+  if (!machine || failed(units))
+    return nullptr;
+  std::vector<std::string> texts;
+  for (target::CodeUnit &unit : *units) {
+    llvm::LLVMContext own;
+    std::unique_ptr<llvm::Module> module =
+        emitOptimized(unit, target, *machine, own);
+    if (!module)
+      return nullptr;
+    std::string text;
+    llvm::raw_string_ostream(text) << *module;
+    texts.push_back(unit.restoreNames(text));
+  }
+  std::unique_ptr<llvm::Module> joined = target::joinLLVM(texts, context);
+  if (!joined)
+    plan.emitError("the LLVM IR of the kernels cannot be joined");
+  return joined;
 }
 
 static LogicalResult emitCode(ModuleOp plan, llvm::TargetMachine &machine,
@@ -175,30 +199,61 @@ static LogicalResult writeFile(ModuleOp plan, const llvm::Twine &path,
   return success();
 }
 
-static std::array<uint8_t, 32> getHash(StringRef text) {
-  return llvm::SHA256::hash(llvm::arrayRefFromStringRef(text));
+/// Writes what --save-temps asks for: all units as one.
+static LogicalResult saveTemps(ModuleOp plan, const CPUTarget &target,
+                               const std::string &prefix) {
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::TargetMachine> machine = createMachine(plan, target);
+  std::unique_ptr<llvm::Module> module = emitLLVM(plan, target, context);
+  if (!machine || !module)
+    return failure();
+  std::string text;
+  llvm::raw_string_ostream(text) << *module;
+  if (failed(writeFile(plan, prefix + ".ll", text)))
+    return failure();
+  // Code generation changes the module: the assembly comes from a copy.
+  std::unique_ptr<llvm::Module> copy = llvm::CloneModule(*module);
+  SmallVector<char, 0> assembly, object;
+  if (failed(emitCode(plan, *machine, *copy,
+                      llvm::CodeGenFileType::AssemblyFile, assembly)) ||
+      failed(writeFile(plan, prefix + ".s",
+                       StringRef(assembly.data(), assembly.size()))) ||
+      failed(emitCode(plan, *machine, *module,
+                      llvm::CodeGenFileType::ObjectFile, object)))
+    return failure();
+  return writeFile(plan, prefix + ".o",
+                   StringRef(object.data(), object.size()));
 }
 
-/// What the hash of the manifest is in the object code: that does not depend on
-/// the manifest, which is known when it is linked. Nothing else in a program
-/// has these 32 bytes.
-static std::array<uint8_t, 32> getHashToBe() {
-  return getHash("the hash of the manifest of a tds program");
+/// An object file with the names of the program in place of those of the unit.
+static llvm::Expected<std::string> restoreNames(const target::CodeUnit &unit,
+                                                StringRef object) {
+  auto file = llvm::object::ObjectFile::createELFObjectFile(
+      llvm::MemoryBufferRef(object, unit.name));
+  if (!file)
+    return file.takeError();
+  llvm::objcopy::ConfigManager config;
+  llvm::BumpPtrAllocator allocator;
+  llvm::StringSaver names(allocator);
+  for (const llvm::object::SymbolRef &symbol : (*file)->symbols()) {
+    llvm::Expected<StringRef> name = symbol.getName();
+    if (!name)
+      return name.takeError();
+    std::string restored = unit.restoreNames(*name);
+    if (restored != *name)
+      config.Common.SymbolsToRename[*name] = names.save(restored);
+  }
+  std::string result;
+  llvm::raw_string_ostream stream(result);
+  if (llvm::Error error =
+          llvm::objcopy::executeObjcopyOnBinary(config, **file, stream))
+    return error;
+  return result;
 }
 
-/// The name by which the loader knows that the code belongs to its manifest
-/// (docs/Artifact.md).
-static void addPlanHash(llvm::Module &module) {
-  std::array<uint8_t, 32> hash = getHashToBe();
-  llvm::Constant *bytes = llvm::ConstantDataArray::get(
-      module.getContext(), ArrayRef<uint8_t>(hash.data(), hash.size()));
-  new llvm::GlobalVariable(module, bytes->getType(), /*isConstant=*/true,
-                           llvm::GlobalValue::ExternalLinkage, bytes,
-                           "tds_plan_sha256");
-}
-
-LogicalResult cpu::compileObject(ModuleOp plan, const CPUOptions &options,
-                                 SmallVectorImpl<char> &object) {
+FailureOr<std::vector<std::string>>
+cpu::compileObjects(ModuleOp plan, const CPUOptions &options,
+                    target::UnitStore *store) {
   llvm::Expected<CPUTarget> target = CPUTarget::get(options.arch);
   if (!target)
     return plan.emitError(llvm::toString(target.takeError()));
@@ -209,60 +264,49 @@ LogicalResult cpu::compileObject(ModuleOp plan, const CPUOptions &options,
     if (!kernel.kernel->hasAttr("schedule") &&
         failed(selectSchedule(kernel.kernel, *target)))
       return failure();
+  if (!options.saveTemps.empty() &&
+      failed(saveTemps(plan, *target, options.saveTemps)))
+    return failure();
 
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::TargetMachine> machine;
-  std::unique_ptr<llvm::Module> module =
-      emitOptimized(plan, *target, context, machine);
-  if (!module)
+  std::unique_ptr<llvm::TargetMachine> machine = createMachine(plan, *target);
+  FailureOr<std::vector<target::CodeUnit>> units = emitUnits(plan, *target);
+  if (!machine || failed(units))
     return failure();
-  addPlanHash(*module);
-  const std::string &temps = options.saveTemps;
-  if (!temps.empty()) {
-    std::string text;
-    llvm::raw_string_ostream(text) << *module;
-    if (failed(writeFile(plan, temps + ".ll", text)))
-      return failure();
-    // Code generation changes the module: the assembly comes from a copy.
-    std::unique_ptr<llvm::Module> copy = llvm::CloneModule(*module);
-    SmallVector<char, 0> assembly;
-    if (failed(emitCode(plan, *machine, *copy,
-                        llvm::CodeGenFileType::AssemblyFile, assembly)) ||
-        failed(writeFile(plan, temps + ".s",
-                         StringRef(assembly.data(), assembly.size()))))
-      return failure();
+  auto objects = target::compileUnits(
+      *units, store, [&](target::CodeUnit &unit) -> FailureOr<std::string> {
+        llvm::LLVMContext context;
+        std::unique_ptr<llvm::Module> module =
+            emitOptimized(unit, *target, *machine, context);
+        SmallVector<char, 0> object;
+        if (!module ||
+            failed(emitCode(plan, *machine, *module,
+                            llvm::CodeGenFileType::ObjectFile, object)))
+          return failure();
+        return std::string(object.begin(), object.end());
+      });
+  if (failed(objects))
+    return failure();
+  for (auto [unit, object] : llvm::zip_equal(*units, *objects)) {
+    llvm::Expected<std::string> named = restoreNames(unit, object);
+    if (!named)
+      return plan.emitError(llvm::toString(named.takeError()));
+    object = std::move(*named);
   }
-  if (failed(emitCode(plan, *machine, *module,
-                      llvm::CodeGenFileType::ObjectFile, object)))
-    return failure();
-  StringRef code(object.data(), object.size());
-  if (!temps.empty() && failed(writeFile(plan, temps + ".o", code)))
-    return failure();
-  return success();
+  return objects;
 }
 
-llvm::Error cpu::linkProgram(StringRef object, StringRef manifest,
+llvm::Error cpu::linkProgram(ArrayRef<std::string> objects, StringRef manifest,
                              SmallVectorImpl<char> &sharedObject) {
-  std::string text = manifest.str(), code = object.str();
-  llvm::erase(text, '\n');
-  std::array<uint8_t, 32> hash = getHash(text), toBe = getHashToBe();
-  size_t at = code.find(llvm::toStringRef(toBe));
-  if (at == std::string::npos ||
-      code.find(llvm::toStringRef(toBe), at + 1) != std::string::npos)
-    return llvm::createStringError(
-        "the object code has no place for the hash of its manifest");
-  code.replace(at, hash.size(), llvm::toStringRef(hash));
-  return linkSharedObject(code, manifest, sharedObject);
+  return linkSharedObject(objects, manifest, sharedObject);
 }
 
 LogicalResult cpu::compileCPU(ModuleOp plan, const CPUOptions &options,
                               StringRef manifest,
                               SmallVectorImpl<char> &sharedObject) {
-  SmallVector<char> object;
-  if (failed(compileObject(plan, options, object)))
+  auto objects = compileObjects(plan, options);
+  if (failed(objects))
     return failure();
-  if (llvm::Error error = linkProgram(StringRef(object.data(), object.size()),
-                                      manifest, sharedObject))
+  if (llvm::Error error = linkProgram(*objects, manifest, sharedObject))
     return plan.emitError(llvm::toString(std::move(error)));
   return success();
 }

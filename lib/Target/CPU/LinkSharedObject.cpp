@@ -4,13 +4,16 @@
 #include "LinkSharedObject.h"
 
 #include "lld/Common/Driver.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/SHA256.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <unistd.h>
@@ -53,11 +56,45 @@ private:
 
 } // namespace
 
-/// An ELF object whose only content is the section. Written by hand, since no
-/// assembler lets a section of text stay out of memory without copying it.
+/// An ELF object that holds the manifest, its hash and the name of that.
+/// Written by hand, since no assembler lets a section of text stay out of
+/// memory without copying it.
 static std::string manifestObject(StringRef manifest) {
   using namespace ELF;
-  const char names[] = "\0.shstrtab\0.tds.manifest";
+  std::string text = manifest.str();
+  llvm::erase(text, '\n');
+  std::array<uint8_t, 32> hash = SHA256::hash(arrayRefFromStringRef(text));
+  const char names[] = "\0.strtab\0.tds.manifest\0.rodata\0.symtab\0"
+                       "tds_plan_sha256";
+  enum { Strings = 1, Manifest, Data, Symbols, NumSections };
+  std::string object(sizeof(Elf64_Ehdr), '\0');
+  Elf64_Shdr sections[NumSections]{};
+  auto add = [&](unsigned section, unsigned name, uint32_t type,
+                 const void *bytes, size_t size, uint64_t alignment) {
+    object.resize(alignTo(object.size(), alignment), '\0');
+    Elf64_Shdr &header = sections[section];
+    header.sh_name = name;
+    header.sh_type = type;
+    header.sh_offset = object.size();
+    header.sh_size = size;
+    header.sh_addralign = alignment;
+    object.append(static_cast<const char *>(bytes), size);
+  };
+  Elf64_Sym symbols[2]{};
+  symbols[1].st_name = 39;
+  symbols[1].setBindingAndType(STB_GLOBAL, STT_OBJECT);
+  symbols[1].st_shndx = Data;
+  symbols[1].st_size = hash.size();
+  add(Strings, 1, SHT_STRTAB, names, sizeof(names), 1);
+  add(Manifest, 9, SHT_PROGBITS, manifest.data(), manifest.size(), 1);
+  add(Data, 23, SHT_PROGBITS, hash.data(), hash.size(), 16);
+  sections[Data].sh_flags = SHF_ALLOC;
+  add(Symbols, 31, SHT_SYMTAB, symbols, sizeof(symbols), 8);
+  sections[Symbols].sh_link = Strings;
+  sections[Symbols].sh_info = 1; // the first symbol that is not local
+  sections[Symbols].sh_entsize = sizeof(Elf64_Sym);
+
+  object.resize(alignTo(object.size(), 8), '\0');
   Elf64_Ehdr header{};
   memcpy(header.e_ident, ElfMagic, 4);
   header.e_ident[EI_CLASS] = ELFCLASS64;
@@ -68,27 +105,10 @@ static std::string manifestObject(StringRef manifest) {
   header.e_version = EV_CURRENT;
   header.e_ehsize = sizeof(Elf64_Ehdr);
   header.e_shentsize = sizeof(Elf64_Shdr);
-  header.e_shnum = 3;
-  header.e_shstrndx = 1;
-  uint64_t textAt = sizeof(Elf64_Ehdr) + sizeof(names);
-  header.e_shoff = alignTo(textAt + manifest.size(), 8);
-
-  Elf64_Shdr sections[3]{};
-  sections[1].sh_name = 1;
-  sections[1].sh_type = SHT_STRTAB;
-  sections[1].sh_offset = sizeof(Elf64_Ehdr);
-  sections[1].sh_size = sizeof(names);
-  sections[1].sh_addralign = 1;
-  sections[2].sh_name = 11;
-  sections[2].sh_type = SHT_PROGBITS;
-  sections[2].sh_offset = textAt;
-  sections[2].sh_size = manifest.size();
-  sections[2].sh_addralign = 1;
-
-  std::string object(reinterpret_cast<char *>(&header), sizeof(header));
-  object.append(names, sizeof(names));
-  object.append(manifest.data(), manifest.size());
-  object.resize(header.e_shoff, '\0');
+  header.e_shnum = NumSections;
+  header.e_shstrndx = Strings;
+  header.e_shoff = object.size();
+  memcpy(object.data(), &header, sizeof(header));
   object.append(reinterpret_cast<char *>(sections), sizeof(sections));
   return object;
 }
@@ -108,16 +128,21 @@ static Error writeFile(const std::string &path, StringRef content) {
   return Error::success();
 }
 
-Error tdsl::cpu::linkSharedObject(StringRef object, StringRef manifest,
+Error tdsl::cpu::linkSharedObject(ArrayRef<std::string> objects,
+                                  StringRef manifest,
                                   SmallVectorImpl<char> &sharedObject) {
   auto folder = TemporaryFolder::create();
   if (!folder)
     return folder.takeError();
-  std::string code = (*folder)->file("code.o");
+  std::vector<std::string> codes;
   std::string text = (*folder)->file("manifest.o");
   std::string output = (*folder)->file("program.so");
-  if (Error error = writeFile(code, object))
-    return error;
+  for (const std::string &object : objects) {
+    codes.push_back(
+        (*folder)->file("code" + std::to_string(codes.size()) + ".o"));
+    if (Error error = writeFile(codes.back(), object))
+      return error;
+  }
   if (Error error = writeFile(text, manifestObject(manifest)))
     return error;
 
@@ -136,9 +161,10 @@ Error tdsl::cpu::linkSharedObject(StringRef object, StringRef manifest,
                                          "--strip-debug",
                                          "--threads=1",
                                          "-o",
-                                         output.c_str(),
-                                         code.c_str(),
-                                         text.c_str()};
+                                         output.c_str()};
+  for (const std::string &code : codes)
+    arguments.push_back(code.c_str());
+  arguments.push_back(text.c_str());
   std::string messages;
   raw_string_ostream stream(messages);
   const lld::DriverDef drivers[] = {{lld::Gnu, &lld::elf::link}};

@@ -281,10 +281,8 @@ FailureOr<LLVM::LLVMFuncOp> KernelLowering::emit(OutlinedKernel &kernel,
   return work;
 }
 
-OwningOpRef<ModuleOp> cpu::lowerToLLVMDialect(ModuleOp plan,
-                                              const CPUTarget &target) {
-  MLIRContext *context = plan.getContext();
-  context
+OwningOpRef<ModuleOp> cpu::emitKernels(ModuleOp plan, const CPUTarget &target) {
+  plan.getContext()
       ->loadDialect<LLVM::LLVMDialect, arith::ArithDialect, scf::SCFDialect>();
   SmallVector<OutlinedKernel> kernels;
   if (failed(collectKernels(plan, kernels)))
@@ -294,13 +292,22 @@ OwningOpRef<ModuleOp> cpu::lowerToLLVMDialect(ModuleOp plan,
   for (OutlinedKernel &kernel : kernels)
     if (failed(lowering.lower(kernel)))
       return {};
+  return module;
+}
 
-  PassManager passes(context);
+LogicalResult cpu::lowerControlFlow(ModuleOp module) {
+  PassManager passes(module.getContext());
   passes.addPass(createSCFToControlFlowPass());
   passes.addPass(createArithToLLVMConversionPass());
   passes.addPass(createConvertControlFlowToLLVMPass());
   passes.addPass(createReconcileUnrealizedCastsPass());
-  if (failed(passes.run(*module)))
+  return passes.run(module);
+}
+
+OwningOpRef<ModuleOp> cpu::lowerToLLVMDialect(ModuleOp plan,
+                                              const CPUTarget &target) {
+  OwningOpRef<ModuleOp> module = emitKernels(plan, target);
+  if (!module || failed(lowerControlFlow(*module)))
     return {};
   return module;
 }

@@ -6,6 +6,7 @@
 
 #include "KernelEmitter.h"
 
+#include "tdsl/Target/Common/CodeUnits.h"
 #include "tdsl/Target/GPU/GPUTarget.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -18,6 +19,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Pass/PassManager.h"
 
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
 #include "llvm/Support/SHA256.h"
 
 #include <array>
@@ -76,23 +79,84 @@ FailureOr<OwningOpRef<ModuleOp>> tdsl::gpu::emitKernels(ModuleOp plan) {
   return code;
 }
 
-FailureOr<std::string> tdsl::gpu::compileKernels(ModuleOp plan,
-                                                 const Arch &arch,
-                                                 StringRef manifest,
-                                                 std::string *llvmText) {
-  FailureOr<OwningOpRef<ModuleOp>> emitted = emitKernels(plan);
-  if (failed(emitted))
-    return failure();
-  OwningOpRef<ModuleOp> code = std::move(*emitted);
-  PassManager passes(plan.getContext(), ModuleOp::getOperationName());
+/// The code of a unit, without what every module begins with.
+static FailureOr<std::string> compileUnit(target::CodeUnit &unit,
+                                          const tdsl::gpu::Arch &arch,
+                                          std::string *llvmText) {
+  PassManager passes(unit.module->getContext(), ModuleOp::getOperationName());
   passes.addPass(createSCFToControlFlowPass());
   passes.addPass(createArithToLLVMConversionPass());
   passes.addPass(createConvertControlFlowToLLVMPass());
   passes.addPass(createReconcileUnrealizedCastsPass());
-  if (failed(passes.run(*code)))
+  if (failed(passes.run(*unit.module)))
     return failure();
-  FailureOr<std::string> ptx = translateToPTX(*code, arch, llvmText);
-  if (failed(ptx) || manifest.empty())
-    return ptx;
-  return addPlanHash(*ptx, manifest);
+  return tdsl::gpu::translateToPTX(*unit.module, arch, llvmText);
+}
+
+/// Splits the code of a unit behind the directives that every module begins
+/// with, which are the same for all units.
+static std::pair<StringRef, StringRef> splitHeader(StringRef ptx) {
+  constexpr StringLiteral last = "\n.address_size 64\n";
+  size_t end = ptx.find(last);
+  assert(end != StringRef::npos && "LLVM has written no address size");
+  end += last.size();
+  return {ptx.take_front(end), ptx.drop_front(end)};
+}
+
+/// In one module, functions of other units need no declaration, as they stand
+/// before those that call them, and nobody else calls them.
+static std::string joinUnits(ArrayRef<target::CodeUnit> units,
+                             ArrayRef<std::string> codes) {
+  constexpr StringLiteral declaration = ".extern .func ", end = "\n;\n",
+                          visible = ".visible .func ";
+  std::string result;
+  for (auto [unit, code] : llvm::zip_equal(units, codes)) {
+    auto [header, text] = splitHeader(code);
+    if (result.empty())
+      result = header.str();
+    std::string body;
+    for (;;) {
+      size_t begin = text.find(declaration);
+      size_t behind = text.find(end, begin);
+      if (begin == StringRef::npos || behind == StringRef::npos)
+        break;
+      body += text.take_front(begin);
+      text = text.drop_front(behind + end.size());
+    }
+    body += text;
+    if (size_t at = body.find(visible); !unit.isKernel && at != body.npos)
+      body.erase(at, visible.find(".func"));
+    result += unit.restoreNames(body);
+  }
+  return result;
+}
+
+FailureOr<std::string>
+tdsl::gpu::compileKernels(ModuleOp plan, const Arch &arch, StringRef manifest,
+                          std::string *llvmText, target::UnitStore *store) {
+  FailureOr<OwningOpRef<ModuleOp>> emitted = emitKernels(plan);
+  if (failed(emitted))
+    return failure();
+  std::vector<target::CodeUnit> units = target::splitCode(**emitted);
+  std::vector<std::string> llvmTexts;
+  auto codes = target::compileUnits(
+      units, llvmText ? nullptr : store, [&](target::CodeUnit &unit) {
+        std::string text;
+        FailureOr<std::string> code =
+            compileUnit(unit, arch, llvmText ? &text : nullptr);
+        llvmTexts.push_back(unit.restoreNames(text));
+        return code;
+      });
+  if (failed(codes))
+    return failure();
+  if (llvmText) {
+    llvm::LLVMContext context;
+    std::unique_ptr<llvm::Module> joined = target::joinLLVM(llvmTexts, context);
+    if (!joined)
+      return plan.emitError("the LLVM IR of the kernels cannot be joined");
+    llvm::raw_string_ostream stream(*llvmText);
+    joined->print(stream, nullptr);
+  }
+  std::string ptx = joinUnits(units, *codes);
+  return manifest.empty() ? ptx : addPlanHash(ptx, manifest);
 }

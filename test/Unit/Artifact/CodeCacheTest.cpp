@@ -14,6 +14,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -121,6 +122,7 @@ TEST_F(CodeCacheTest, OldestGoFirst) {
   EXPECT_TRUE(cache.load(keys[0]));
   keys.push_back(CodeCache::getKey({"3"}));
   store(cache, keys.back(), code);
+  cache.removeOldest();
   EXPECT_TRUE(cache.load(keys[0]));
   EXPECT_FALSE(cache.load(keys[1]));
   EXPECT_TRUE(cache.load(keys[2]));
@@ -128,6 +130,7 @@ TEST_F(CodeCacheTest, OldestGoFirst) {
   // An entry that is larger than all is not kept.
   std::string large = CodeCache::getKey({"4"});
   store(cache, large, std::string(5000, 'l'));
+  cache.removeOldest();
   EXPECT_FALSE(cache.load(large));
 }
 
@@ -149,6 +152,7 @@ TEST_F(CodeCacheTest, ManyAtOnce) {
           llvm::consumeError(std::move(error));
           ++wrong;
         }
+        cache.removeOldest();
       }
     });
   for (std::thread &thread : threads)
@@ -182,9 +186,33 @@ TEST_F(CodeCacheTest, KilledWriters) {
   write(recent, "torn");
   age(left, std::chrono::hours(2));
   store(cache, key, code);
+  cache.removeOldest();
   EXPECT_EQ(cache.load(key), code);
   EXPECT_FALSE(llvm::sys::fs::exists(left));
   EXPECT_TRUE(llvm::sys::fs::exists(recent));
+}
+
+// Where the disk is full the entry is none and leaves nothing.
+TEST_F(CodeCacheTest, NoRoom) {
+  CodeCache cache(folder);
+  std::string key = CodeCache::getKey({"r"});
+  pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    rlimit limit = {4096, 4096};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    llvm::Error error = cache.store(key, std::string(100000, 'r'));
+    bool isSaid = llvm::StringRef(llvm::toString(std::move(error)))
+                      .starts_with("cannot write in the folder");
+    _exit(isSaid ? 0 : 1);
+  }
+  int status;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  std::error_code error;
+  EXPECT_EQ(llvm::sys::fs::directory_iterator(folder, error),
+            llvm::sys::fs::directory_iterator());
+  EXPECT_FALSE(cache.load(key));
 }
 
 TEST_F(CodeCacheTest, Environment) {
@@ -200,6 +228,7 @@ TEST_F(CodeCacheTest, Environment) {
   EXPECT_TRUE(cache->isOn());
   std::string key = CodeCache::getKey({"e"});
   store(*cache, key, "code");
+  cache->removeOldest();
   EXPECT_FALSE(cache->load(key));
   unsetenv("TDS_CACHE");
   unsetenv("TDS_CACHE_SIZE");

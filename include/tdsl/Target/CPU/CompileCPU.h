@@ -26,11 +26,17 @@
 #include "llvm/Support/Error.h"
 
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace llvm {
 class LLVMContext;
 class Module;
 } // namespace llvm
+
+namespace tdsl::target {
+class UnitStore;
+} // namespace tdsl::target
 
 namespace tdsl::cpu {
 
@@ -38,7 +44,7 @@ struct CPUOptions {
   /// See CPUTarget.
   std::string arch = "x86-64-v3";
   /// Where not empty: writes `<prefix>.ll` (optimised IR), `<prefix>.s` and
-  /// `<prefix>.o` as well.
+  /// `<prefix>.o` as well, each with all units in one.
   std::string saveTemps;
 };
 
@@ -46,28 +52,35 @@ struct CPUOptions {
 mlir::LogicalResult selectSchedule(tds::KernelOp kernel,
                                    const CPUTarget &target);
 
-/// The kernels of `plan` as a module of the llvm dialect. Structured control
-/// flow is already lowered; every llvm.func without internal linkage is a
-/// kernel.
+/// The kernels of `plan` as a module of the arith, scf and llvm dialects; every
+/// llvm.func without internal linkage is a kernel.
+mlir::OwningOpRef<mlir::ModuleOp> emitKernels(mlir::ModuleOp plan,
+                                              const CPUTarget &target);
+
+/// Lowers all that to the llvm dialect.
+mlir::LogicalResult lowerControlFlow(mlir::ModuleOp module);
+
+/// Both.
 mlir::OwningOpRef<mlir::ModuleOp> lowerToLLVMDialect(mlir::ModuleOp plan,
                                                      const CPUTarget &target);
 
-/// The same as optimised LLVM IR, with target attributes set. Null after an
-/// error.
+/// The kernels of `plan` as optimised LLVM IR, with target attributes set: what
+/// `compileObjects` makes code of, joined. Null after an error.
 std::unique_ptr<llvm::Module> emitLLVM(mlir::ModuleOp plan,
                                        const CPUTarget &target,
                                        llvm::LLVMContext &context);
 
-/// The kernels of `plan` as object code, which depends on them and the options
-/// only. Schedules kernels that have no schedule yet. Fails after an error in
-/// the module's diagnostics.
-mlir::LogicalResult compileObject(mlir::ModuleOp plan,
-                                  const CPUOptions &options,
-                                  llvm::SmallVectorImpl<char> &object);
+/// The kernels of `plan` as object files, one for each unit (CodeUnits.h), of
+/// which `store`, where it is not null, may have some. Schedules kernels that
+/// have no schedule yet. Fails after an error in the module's diagnostics.
+mlir::FailureOr<std::vector<std::string>>
+compileObjects(mlir::ModuleOp plan, const CPUOptions &options,
+               target::UnitStore *store = nullptr);
 
 /// Links such code; `manifest` becomes the section `.tds.manifest`, its hash
 /// the constant `tds_plan_sha256`.
-llvm::Error linkProgram(llvm::StringRef object, llvm::StringRef manifest,
+llvm::Error linkProgram(llvm::ArrayRef<std::string> objects,
+                        llvm::StringRef manifest,
                         llvm::SmallVectorImpl<char> &sharedObject);
 
 /// Compiles the kernels of `plan` and links them; `manifest` becomes the

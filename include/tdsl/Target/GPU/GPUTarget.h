@@ -13,6 +13,10 @@
 
 #include "mlir/IR/OwningOpRef.h"
 
+namespace tdsl::target {
+class UnitStore;
+} // namespace tdsl::target
+
 namespace tdsl::gpu {
 
 /// The schedule of a kernel: `grid`, `block` (array<i64: x, y, z>) and `shared`
@@ -37,14 +41,16 @@ mlir::DictionaryAttr selectSchedule(tds::KernelOp kernel);
 llvm::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 emitKernels(mlir::ModuleOp plan);
 
-/// The same as one PTX module for `arch`. A manifest
+/// The same as one PTX module for `arch`, compiled in units of which `store`,
+/// where it is not null, may have some (CodeUnits.h). A manifest
 /// that is not empty is tied to the code: its SHA-256 becomes the global
 /// `tds_plan_sha256` (docs/Artifact.md). `llvmText` receives the optimised LLVM
-/// IR where it is not null.
+/// IR where it is not null, for which all is compiled.
 llvm::FailureOr<std::string> compileKernels(mlir::ModuleOp plan,
                                             const Arch &arch,
                                             llvm::StringRef manifest = {},
-                                            std::string *llvmText = nullptr);
+                                            std::string *llvmText = nullptr,
+                                            target::UnitStore *store = nullptr);
 
 /// PTX with the global `tds_plan_sha256`, which ties it to its manifest.
 std::string addPlanHash(llvm::StringRef ptx, llvm::StringRef manifest);
