@@ -103,10 +103,8 @@ static Value collectFlags(OpBuilder &builder, Location loc,
   return all;
 }
 
-/// The argument of the entry that holds the old value of a variable; added
-/// where the entry only writes it.
-static Value getOldValue(func::FuncOp entry, FlatSymbolRefAttr variable,
-                         Type type) {
+Value tdsl::getOldValue(func::FuncOp entry, FlatSymbolRefAttr variable,
+                        Type type) {
   for (unsigned i = 0; i < entry.getNumArguments(); ++i)
     if (entry.getArgAttr(i, attr::kVariable) == variable)
       return entry.getArgument(i);
@@ -117,6 +115,15 @@ static Value getOldValue(func::FuncOp entry, FlatSymbolRefAttr variable,
   unsigned position = entry.getNumArguments();
   (void)entry.insertArgument(position, type, attributes, entry.getLoc());
   return entry.getArgument(position);
+}
+
+Value tdsl::keepOld(OpBuilder &builder, Location loc, Value failed, Value old,
+                    Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getRank() != 0)
+    failed = BroadcastOp::create(builder, loc, type.clone(builder.getI1Type()),
+                                 failed, ArrayRef<int64_t>{});
+  return SelectOp::create(builder, loc, type, failed, old, value);
 }
 
 void tdsl::keepVariables(func::FuncOp step, Value failed,
@@ -130,17 +137,10 @@ void tdsl::keepVariables(func::FuncOp step, Value failed,
     if (!variable || (isExempt && isExempt(variable.getValue())))
       continue;
     Value value = terminator->getOperand(i);
-    auto type = cast<RankedTensorType>(value.getType());
-    Value old = getOldValue(step, variable, type);
+    Value old = getOldValue(step, variable, value.getType());
     if (old == value)
       continue;
-    Value condition = failed;
-    if (type.getRank() != 0)
-      condition =
-          BroadcastOp::create(builder, loc, type.clone(builder.getI1Type()),
-                              failed, ArrayRef<int64_t>{});
-    terminator->setOperand(
-        i, SelectOp::create(builder, loc, type, condition, old, value));
+    terminator->setOperand(i, keepOld(builder, loc, failed, old, value));
   }
 }
 

@@ -31,6 +31,15 @@ bool isStandard(mlir::FileLineColLoc place);
 /// "file:line:column"; empty without a place.
 std::string getPlaceText(mlir::FileLineColLoc place);
 
+/// The argument of the entry that holds the old value of a variable; added
+/// where the entry only writes it.
+mlir::Value getOldValue(mlir::func::FuncOp entry,
+                        mlir::FlatSymbolRefAttr variable, mlir::Type type);
+
+/// `failed`, a rank-0 i1, ? `old` : `value`.
+mlir::Value keepOld(mlir::OpBuilder &builder, mlir::Location loc,
+                    mlir::Value failed, mlir::Value old, mlir::Value value);
+
 /// Makes each variable that the step writes keep its old value where `failed`,
 /// a rank-0 i1, is true; but for those of which `isExempt` says so.
 void keepVariables(mlir::func::FuncOp step, mlir::Value failed,

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "EntryFlags.h"
+#include "SkippedResults.h"
 
 #include "tdsl/Dialect/TDS/CheckAttribute.h"
 #include "tdsl/Dialect/TDS/TDSOps.h"
@@ -172,8 +173,9 @@ LogicalResult ScaleLossesPass::scaleStep(func::FuncOp step, func::FuncOp init) {
 
   // Gradients of the scaled loss, scaled back: what uses them sees no change
   // but that small ones are not lost.
-  SmallVector<Value> finite;
+  SmallVector<SmallVector<Value>> finite;
   for (GradientOp gradient : gradients) {
+    finite.emplace_back();
     Location place = gradient.getLoc();
     builder.setInsertionPoint(gradient);
     gradient.getLossMutable().assign(
@@ -186,25 +188,31 @@ LogicalResult ScaleLossesPass::scaleStep(func::FuncOp step, func::FuncOp init) {
       Value back = multiply(builder, place, result, inverse);
       for (OpOperand *use : uses)
         use->set(back);
-      finite.push_back(areFinite(builder, place, back));
+      finite.back().push_back(areFinite(builder, place, back));
     }
     ++numGradients;
   }
 
+  auto isExempt = [&](StringRef name) {
+    auto variable = SymbolTable::lookupNearestSymbolFrom<VariableOp>(
+        step, StringAttr::get(step.getContext(), name));
+    return variable && variable.getRole() == VariableRole::Counter;
+  };
+  auto news = findNewValues(step, isExempt);
+  keepForLosses(step, news, finite);
+
   builder.setInsertionPoint(body.getTerminator());
-  Value all = finite.front();
-  for (Value other : llvm::drop_begin(finite))
-    all = AndOp::create(builder, loc, truth, all, other);
+  Value all;
+  for (ArrayRef<Value> flags : finite)
+    for (Value flag : flags)
+      all = all ? AndOp::create(builder, loc, truth, all, flag) : flag;
   Value overflow = NotOp::create(builder, loc, truth, all);
   auto select = [&](Value condition, Value yes, Value no) -> Value {
     return SelectOp::create(builder, loc, yes.getType(), condition, yes, no);
   };
 
-  keepVariables(step, overflow, [&](StringRef name) {
-    auto variable = SymbolTable::lookupNearestSymbolFrom<VariableOp>(
-        step, StringAttr::get(step.getContext(), name));
-    return variable && variable.getRole() == VariableRole::Counter;
-  });
+  keepForResults(step, news, overflow);
+  keepVariables(step, overflow, isExempt);
   builder.setInsertionPoint(body.getTerminator());
 
   // Halved at an overflow, doubled after many steps without one.

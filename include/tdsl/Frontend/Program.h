@@ -209,6 +209,8 @@ struct Node {
   Function *callee = nullptr;
   /// The name that a `let` gave it, for IR locations.
   llvm::StringRef name;
+  /// Of a StopGradient: the variable of the program whose new value it is.
+  llvm::StringRef written;
 };
 
 /// The body of a Fold: nodes that run once for each iteration. They use nodes

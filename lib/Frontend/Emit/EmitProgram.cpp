@@ -211,6 +211,9 @@ void Emitter::emitFunction(const typed::Function &function) {
   for (const typed::VariableUse &write : function.writes) {
     bindArgument(write.value.node);
     out.push_back(get(write.value));
+    // The last value is known as that by its result.
+    if (mlir::Operation *op = out.back().getDefiningOp())
+      op->removeDiscardableAttr(tds::attr::kWritten);
   }
   for (const typed::Check &check : function.checks) {
     bindArgument(check.value.node);
@@ -267,8 +270,13 @@ void Emitter::emit(const typed::Node *node) {
     break;
   }
   mlir::Type type = getType(node->types[0]);
-  if (mlir::Value value = emitElementwise(node, type, loc))
+  if (mlir::Value value = emitElementwise(node, type, loc)) {
+    if (!node->written.empty())
+      value.getDefiningOp()->setDiscardableAttr(
+          tds::attr::kWritten,
+          mlir::FlatSymbolRefAttr::get(builder.getContext(), node->written));
     return set(node, value);
+  }
   auto operand = [&](unsigned i) { return get(node->operands[i]); };
   switch (node->op) {
   case Op::Broadcast:

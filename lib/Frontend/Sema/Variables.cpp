@@ -40,13 +40,16 @@ void Checker::writeVar(const Val &variable, Value value, Range range) {
   var.current = value;
   var.written = true;
   var.lastWrite = range;
+  // A module's variable gets its name where the function is called.
+  if (value.node->op == Op::StopGradient && !variable.self &&
+      variableByName.count(variable.path))
+    value.node->written = variable.path;
 }
 
 /// Variables are leaves of every derivative: what is written to them is a
-/// constant for what reads them later.
+/// constant for what reads them later. It is a value of its own for integers,
+/// too: what reads the variable is told from what was written.
 Value Checker::asWritten(Value value, Range range) {
-  if (!typed::isFloat(value.type().elem))
-    return value;
   return make(Op::StopGradient, value.type(), value, range);
 }
 

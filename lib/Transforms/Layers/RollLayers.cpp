@@ -11,10 +11,13 @@
 #include "tdsl/Autodiff/Autodiff.h"
 
 #include "tdsl/Autodiff/InlineFunction.h"
+#include "tdsl/Dialect/TDS/CheckAttribute.h"
 #include "tdsl/Dialect/TDS/LayerAttributes.h"
 #include "tdsl/Transforms/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
+
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace tdsl;
@@ -458,6 +461,15 @@ RolledLayers tdsl::rollLayers(ModuleOp module, int64_t minLayers) {
   Groups groups(module, minLayers);
   if (groups.isEmpty())
     return rolled;
+  // Equal layers write variables of different names, as "f.3.w".
+  module.walk([](tds::StopGradientOp stop) {
+    auto name = stop->getAttrOfType<FlatSymbolRefAttr>(tds::attr::kWritten);
+    if (name &&
+        llvm::any_of(llvm::split(name.getValue(), '.'), [](StringRef part) {
+          return !part.empty() && llvm::isDigit(part[0]);
+        }))
+      stop->removeDiscardableAttr(tds::attr::kWritten);
+  });
   FunctionClasses functions(module);
   std::vector<std::unique_ptr<EntryRuns>> entries;
   for (auto function : module.getOps<func::FuncOp>())

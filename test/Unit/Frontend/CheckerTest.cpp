@@ -184,7 +184,10 @@ TEST(Checker, WritesThreadValues) {
   const typed::Function *s = checked.function("s");
   ASSERT_NE(s, nullptr) << checked.text();
   EXPECT_EQ(s->results[0].value.node->op, Op::Argument);
-  EXPECT_EQ(s->results[1].value.node->op, Op::Mul);
+  // What reads a variable is told from what was written.
+  EXPECT_EQ(s->results[1].value.node->op, Op::StopGradient);
+  EXPECT_EQ(s->results[1].value.node->written, "n");
+  EXPECT_EQ(s->results[1].value.node->operands[0].node->op, Op::Mul);
   EXPECT_EQ(s->writes[0].value, s->results[1].value);
 }
 

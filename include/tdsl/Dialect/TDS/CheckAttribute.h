@@ -21,6 +21,10 @@ inline constexpr llvm::StringLiteral kCheck = "tds.check";
 /// tds-scale-losses, taken away by tds-guard-gathers.
 inline constexpr llvm::StringLiteral kSkipped = "tds.skipped";
 
+/// On a tds.stop_gradient of a step: the variable that it is a new value of and
+/// that the step writes again later. Gone with it behind differentiation.
+inline constexpr llvm::StringLiteral kWritten = "tds.written";
+
 } // namespace tdsl::tds::attr
 
 #endif // TDSL_DIALECT_TDS_CHECKATTRIBUTE_H
