@@ -28,8 +28,41 @@ static int64_t getArgument(Value value, tds::KernelOp outermost) {
   return -1;
 }
 
+/// Marks the outputs among `values`, which `kernel` or a part of it yields,
+/// that are results of its contraction or attention.
+static void markResults(tds::KernelOp kernel, ValueRange values,
+                        MutableArrayRef<bool> isResult) {
+  for (Operation &op : kernel.getBlock()->without_terminator()) {
+    if (auto contract = dyn_cast<tds::ContractOp>(op)) {
+      int64_t count =
+          cast<RankedTensorType>(contract.getType()).getNumElements();
+      for (auto [value, mark] : llvm::zip_equal(values, isResult))
+        if (cast<RankedTensorType>(value.getType()).getNumElements() == count) {
+          mark = true;
+          break;
+        }
+    } else if (isa<tds::AttentionGradOp>(op)) {
+      for (auto [value, mark] : llvm::zip_equal(values, isResult))
+        mark = mark || value.getDefiningOp() == &op;
+    } else if (auto attention = dyn_cast<tds::AttentionOp>(op)) {
+      for (auto [value, mark] : llvm::zip_equal(values, isResult))
+        mark = mark || value == attention.getResult();
+    } else if (auto part = dyn_cast<tds::KernelOp>(op)) {
+      auto yielded = part.getBlock()->getTerminator()->getOperands();
+      SmallVector<bool> marks(yielded.size(), false);
+      markResults(part, yielded, marks);
+      for (auto [value, mark] : llvm::zip_equal(values, isResult))
+        if (value.getDefiningOp() == part)
+          mark = marks[cast<OpResult>(value).getResultNumber()];
+    }
+  }
+}
+
 KernelUse report::getUse(tds::KernelOp kernel) {
   KernelUse use;
+  auto outputs = kernel.getBlock()->getTerminator()->getOperands();
+  use.isResult.assign(outputs.size(), false);
+  markResults(kernel, outputs, use.isResult);
   use.flops = countFloatOperations(kernel);
   unsigned numInputs = kernel.getInputs().size();
   use.isFactor.assign(numInputs, false);
@@ -39,12 +72,10 @@ KernelUse report::getUse(tds::KernelOp kernel) {
   SmallVector<bool> isWhole(numInputs, false);
   kernel.walk([&](Operation *op) {
     if (auto contract = dyn_cast<tds::ContractOp>(op)) {
-      use.hasContraction = true;
       for (Value factor : {contract.getLhs(), contract.getRhs()})
         if (int64_t argument = getArgument(factor, kernel); argument >= 0)
           use.isFactor[argument] = isWhole[argument] = true;
     } else if (isa<tds::AttentionOp, tds::AttentionGradOp>(op)) {
-      use.hasContraction = true;
       for (Value operand : op->getOperands())
         if (int64_t argument = getArgument(operand, kernel); argument >= 0)
           use.isFactor[argument] = isWhole[argument] = true;

@@ -16,7 +16,10 @@ struct KernelUse {
   /// contraction.
   llvm::SmallVector<int64_t> inputBytes;
   llvm::SmallVector<bool> isFactor;
-  bool hasContraction = false;
+  /// For each output whether it is what a contraction or an attention must
+  /// write: its result, or what the kernel makes of each element of it. Of
+  /// several such tensors it is the first: the others follow from that one.
+  llvm::SmallVector<bool> isResult;
   /// Operations on floats.
   int64_t flops = 0;
   /// What later stages read of what the kernel itself has written.

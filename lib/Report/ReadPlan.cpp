@@ -248,9 +248,10 @@ private:
         launch.leastBytes +=
             (buffer.getStrides().empty() ? 1 : runs) * use.inputBytes[i];
     }
-    for (auto buffer : op.getOutputs().getAsRange<BufferAttr>()) {
+    for (auto [i, buffer] :
+         llvm::enumerate(op.getOutputs().getAsRange<BufferAttr>())) {
       launch.bytes += runs * buffer.getBytes();
-      if (!isTemporary(buffer) || use.hasContraction)
+      if (!isTemporary(buffer) || use.isResult[i])
         launch.leastBytes += runs * buffer.getBytes();
       if (buffer.getSpace() != Space::Arena)
         known.push_back(buffer);
