@@ -26,6 +26,7 @@
 #include "Reverse.h"
 #include "Rules.h"
 #include "tdsl/Dialect/TDS/FoldAttributes.h"
+#include "tdsl/Dialect/TDS/LayerAttributes.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -395,6 +396,8 @@ FoldDerivative::collectMore(ArrayRef<std::pair<Value, Value>> copiesAndValues) {
   Operation *yield = fold.getBlock()->getTerminator();
   yield->insertOperands(yield->getNumOperands(), more);
   forward.getBody().takeBody(fold.getBody());
+  if (fold->hasAttr(attr::kLayers))
+    forward->setDiscardableAttr(attr::kLayers, before.getUnitAttr());
   return forward;
 }
 
@@ -408,6 +411,8 @@ FoldOp FoldDerivative::finish() {
       FoldOp::create(builder, fold.getLoc(), body.getTrips(), body.getReverse(),
                      inits, slices, body.getInvariants(), collected);
   result.getBody().takeBody(body.getBody());
+  if (fold->hasAttr(attr::kLayers))
+    result->setDiscardableAttr(attr::kLayers, builder.getUnitAttr());
   if (recomputes)
     result->setAttr(attr::kRecompute, builder.getUnitAttr());
   body.erase();

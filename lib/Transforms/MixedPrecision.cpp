@@ -11,6 +11,7 @@
 #include "NarrowFolds.h"
 #include "Phases.h"
 
+#include "tdsl/Dialect/TDS/LayerAttributes.h"
 #include "tdsl/Dialect/TDS/TDSOps.h"
 #include "tdsl/Transforms/Passes.h"
 
@@ -76,6 +77,15 @@ static Value getMoved(Operation *op) {
     if (!getAffineIndex(index, generic.getIndices()))
       return {};
   return read.getTensor();
+}
+
+/// The 16-bit tensor that `value` only widens, or null.
+static Value getWidened(Value value) {
+  auto cast = value.getDefiningOp<CastOp>();
+  bool isNarrow = cast && isa<RankedTensorType>(cast.getType()) &&
+                  isa<Float16Type, BFloat16Type>(
+                      getElementType(cast.getOperand().getType()));
+  return isNarrow && isF32(value) ? cast.getOperand() : Value();
 }
 
 /// Whether `op` only moves elements, each to a place of its own, along other
@@ -217,6 +227,10 @@ public:
 
   void run();
 
+  /// The carried values of `fold`, whose body this is, that would be stored in
+  /// 16 bits if its iterations stood one after the other.
+  SmallVector<unsigned> findStoredCarried(FoldOp fold);
+
   unsigned numContractions = 0, numRounded = 0, numCasts = 0;
 
 private:
@@ -265,7 +279,8 @@ bool BlockNarrower::escapes(Value value) {
 bool BlockNarrower::mayRound(Value value) {
   Operation *op = value.getDefiningOp();
   return op && op->getBlock() == &block && isF32(value) &&
-         !isa<ConstantOp, FoldOp>(op) && !isUpdate(op) && !escapes(value);
+         !isa<ConstantOp, FoldOp>(op) && !getWidened(value) && !isUpdate(op) &&
+         !escapes(value);
 }
 
 /// Follows the result of a contraction through element operations that have it
@@ -354,6 +369,38 @@ void BlockNarrower::collect() {
   collectStored();
 }
 
+SmallVector<unsigned> BlockNarrower::findStoredCarried(FoldOp fold) {
+  collectOperands();
+  SmallVector<unsigned> stored;
+  for (unsigned i = 0; i < fold.getNumCarried(); ++i) {
+    Value carried = fold.getCarried()[i], next = fold.getYieldedCarried()[i];
+    if (!isF32(carried) || !next.getDefiningOp() ||
+        isUpdate(next.getDefiningOp()))
+      continue;
+    llvm::SmallPtrSet<Operation *, 4> users;
+    bool across = false, isFactor = false, isResult = false;
+    for (Operation *user : carried.getUsers()) {
+      Operation *reader = getGraphUser(user);
+      users.insert(reader);
+      across |= isReadAcross(carried, reader);
+    }
+    for (Operation *op : contractions) {
+      isFactor |= llvm::any_of(op->getOperands(), [&](Value operand) {
+        return getRoot(operand) == carried;
+      });
+      op->walk([&](ReadOp read) {
+        isFactor |= isa<GenericOp>(op) && getRoot(read.getTensor()) == carried;
+      });
+      isResult |= llvm::any_of(op->getResults(), [&](Value result) {
+        return getLast(result) == next;
+      });
+    }
+    if (isFactor || isResult || (users.size() > 1 && across))
+      stored.push_back(i);
+  }
+  return stored;
+}
+
 /// Rounds a value for all that read it.
 void BlockNarrower::round(Value value) {
   Operation *op = value.getDefiningOp();
@@ -393,6 +440,9 @@ void BlockNarrower::spread(Value value, Value small) {
 Value BlockNarrower::getNarrow(Value value) {
   if (Value known = narrowed.lookup(value))
     return known;
+  if (Value small = getWidened(value);
+      small && getElementType(small.getType()) == narrow)
+    return small;
   Operation *op = value.getDefiningOp();
   OpBuilder builder(block.getParentOp()->getContext());
   if (op)
@@ -518,6 +568,13 @@ struct MixedPrecisionPass
           folds.push_back(fold);
       });
       for (FoldOp &fold : folds) {
+        // Equal layers are as precise in a loop as one after the other. What
+        // the program itself carries keeps its bits.
+        if (fold->hasAttr(attr::kLayers))
+          fold = carryNarrowOnly(
+              fold,
+              BlockNarrower(*fold.getBlock(), narrow).findStoredCarried(fold),
+              narrow);
         narrowBlock(*fold.getBlock());
         hoistCasts(fold, narrow);
         fold = carryNarrow(fold, narrow);

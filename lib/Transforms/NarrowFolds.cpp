@@ -143,6 +143,45 @@ FoldOp tdsl::carryNarrow(FoldOp fold, FloatType narrow) {
   return made;
 }
 
+FoldOp tdsl::carryNarrowOnly(FoldOp fold, ArrayRef<unsigned> numbers,
+                             FloatType narrow) {
+  if (numbers.empty())
+    return fold;
+  Operation *yield = fold.getBlock()->getTerminator();
+  OpBuilder before(fold), begin(fold.getBlock(), fold.getBlock()->begin()),
+      end(yield), after(fold->getContext());
+  after.setInsertionPointAfter(fold);
+  SmallVector<Value> inits(fold.getInits());
+  auto cast = [&](OpBuilder &builder, Value value, Type element) -> Value {
+    Value made =
+        CastOp::create(builder, value.getLoc(),
+                       withElementType(value.getType(), element), value);
+    copyPhase(fold, made.getDefiningOp());
+    return made;
+  };
+  for (unsigned number : numbers) {
+    inits[number] = cast(before, inits[number], narrow);
+    BlockArgument argument = fold.getCarried()[number];
+    argument.setType(inits[number].getType());
+    Value wide = cast(begin, argument, before.getF32Type());
+    argument.replaceAllUsesExcept(wide, wide.getDefiningOp());
+    yield->setOperand(number, cast(end, yield->getOperand(number), narrow));
+  }
+  auto made =
+      FoldOp::create(before, fold.getLoc(), fold.getTrips(), fold.getReverse(),
+                     inits, fold.getSlices(), fold.getInvariants(),
+                     SmallVector<Type>(fold.getCollected().getTypes()));
+  made->setDiscardableAttrs(fold->getDiscardableAttrDictionary());
+  made.getBody().takeBody(fold.getBody());
+  for (auto [number, old, result] :
+       llvm::enumerate(fold.getResults(), made.getResults()))
+    old.replaceAllUsesWith(llvm::is_contained(numbers, number)
+                               ? cast(after, result, before.getF32Type())
+                               : Value(result));
+  fold.erase();
+  return made;
+}
+
 /// A carried value in 16 bits as a loop collects it: what is carried beside it,
 /// or rounded at the end of the body.
 static Value roundCarried(FoldOp fold, BlockArgument carried,

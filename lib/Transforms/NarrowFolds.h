@@ -33,6 +33,11 @@ void hoistSharedCasts(llvm::ArrayRef<tds::FoldOp> folds,
 /// iteration only rounds. Gives the loop that takes the place of `fold`.
 tds::FoldOp carryNarrow(tds::FoldOp fold, mlir::FloatType narrow);
 
+/// Carries these values in 16 bits only: what an iteration leaves is rounded.
+/// Gives the loop that takes the place of `fold`.
+tds::FoldOp carryNarrowOnly(tds::FoldOp fold, llvm::ArrayRef<unsigned> numbers,
+                            mlir::FloatType narrow);
+
 /// Collects in 16 bits what was rounded, or is carried, where loops alone read
 /// it.
 void narrowStores(tds::FoldOp fold, mlir::FloatType narrow);

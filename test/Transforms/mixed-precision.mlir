@@ -236,3 +236,29 @@ func.func @residuals(%h: tensor<4x2xf32> {tds.input = "h"}, %v: tensor<2x2xf32> 
   }
   return %z : tensor<4x2xf32>
 }
+
+// Equal layers in a loop carry what they would store one after the other: in 16 bits what a contraction ends with, or reads; a sum of what is summed keeps its bits.
+// CHECK-LABEL: func.func @equal_layers
+// CHECK-SAME: %[[H:.*]]: tensor<4x2xf32> {{.*}}, %[[W:.*]]: tensor<16x2x2xf32>
+// CHECK-DAG: %[[H16:.*]] = tds.cast %[[H]] : tensor<4x2xf32> to tensor<4x2xbf16>
+// CHECK: %[[F:.*]]:2 = tds.fold 16 carry(%[[H16]], %{{.*}}) {{.*}} {tds.layers} : {{.*}} -> (tensor<4x2xbf16>, tensor<f32>) {
+// CHECK: ^bb0(%{{.*}}: tensor<i32>, %[[A:.*]]: tensor<4x2xbf16>, %[[S:.*]]: tensor<f32>
+// CHECK: %[[WIDE:.*]] = tds.cast %[[A]] : tensor<4x2xbf16> to tensor<4x2xf32>
+// CHECK: tds.add %[[WIDE]]
+// CHECK: tds.yield %{{.*}}, %{{.*}} : tensor<4x2xbf16>, tensor<f32>
+// CHECK: %[[Y:.*]] = tds.cast %[[F]]#0 : tensor<4x2xbf16> to tensor<4x2xf32>
+// CHECK: return %[[Y]], %[[F]]#1
+func.func @equal_layers(%h: tensor<4x2xf32> {tds.input = "h"}, %w: tensor<16x2x2xf32> {tds.variable = @u})
+    -> (tensor<4x2xf32> {tds.result = "y"}, tensor<f32> {tds.result = "sum"}) attributes {tds.entry = "function"} {
+  %zero = tds.constant dense<0.0> : tensor<f32>
+  %y, %total = tds.fold 16 carry(%h, %zero) slices(%w) {tds.layers} : (tensor<4x2xf32>, tensor<f32>, tensor<16x2x2xf32>) -> (tensor<4x2xf32>, tensor<f32>) {
+  ^bb0(%t: tensor<i32>, %a: tensor<4x2xf32>, %sum: tensor<f32>, %m: tensor<2x2xf32>):
+    %e = tds.exp %a : tensor<4x2xf32>
+    %n = tds.contract %e[0, 1], %m[1, 2] to [0, 2] : tensor<4x2xf32>, tensor<2x2xf32> to tensor<4x2xf32>
+    %s = tds.add %a, %n : tensor<4x2xf32>
+    %r = tds.reduce sum %e axes [0, 1] : tensor<4x2xf32> to tensor<f32>
+    %next = tds.add %sum, %r : tensor<f32>
+    tds.yield %s, %next : tensor<4x2xf32>, tensor<f32>
+  }
+  return %y, %total : tensor<4x2xf32>, tensor<f32>
+}

@@ -54,13 +54,13 @@ func.func private @draw.2(%seed: tensor<i64>) -> tensor<4xf32> {
 // CHECK-LABEL: func.func @step
 // CHECK-SAME: (%[[X:.*]]: tensor<4xf32> {tds.input = "x"}, %[[O:.*]]: tensor<4xf32> {tds.variable = @other}, %[[W:.*]]: tensor<3x4xf32> {tds.variable = @"net.*.w"})
 // CHECK-SAME: -> (tensor<f32> {tds.result = "loss"}, tensor<4xf32> {tds.variable = @other}, tensor<3x4xf32> {tds.variable = @"net.*.w"})
-// CHECK: %[[H:.*]] = tds.fold 3 carry(%{{.*}}) slices(%[[W]]) : (tensor<4xf32>, tensor<3x4xf32>) -> tensor<4xf32> {
+// CHECK: %[[H:.*]] = tds.fold 3 carry(%{{.*}}) slices(%[[W]]) {tds.layers} : (tensor<4xf32>, tensor<3x4xf32>) -> tensor<4xf32> {
 // CHECK: ^bb0(%{{.*}}: tensor<i32>, %[[C:.*]]: tensor<4xf32>, %[[V:.*]]: tensor<4xf32>):
 // CHECK-NEXT: %[[N:.*]] = func.call @layer(%[[C]], %[[V]])
 // CHECK-NEXT: tds.yield %[[N]]
 // CHECK: tds.reduce sum %[[H]]
 // CHECK: %[[G:.*]]:2 = tds.gradient %{{.*}} wrt %[[O]], %[[W]]
-// CHECK: %[[U:.*]] = tds.fold 3 carry() slices(%[[G]]#1, %[[W]]) : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32> {
+// CHECK: %[[U:.*]] = tds.fold 3 carry() slices(%[[G]]#1, %[[W]]) {tds.layers} : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32> {
 // CHECK: tds.constant dense<1.000000e-01>
 // CHECK-NEXT: tds.mul
 // CHECK-NEXT: tds.sub
@@ -105,7 +105,7 @@ func.func @init(%seed: tensor<i64> {tds.input = "seed"})
 
 // Values of single layers: behind the loop that of the last one, and parts of what the loop collects.
 // CHECK-LABEL: func.func @some
-// CHECK: %[[R:.*]]:2 = tds.fold 3 carry(%arg0) slices(%arg1) : (tensor<4xf32>, tensor<3x4xf32>) -> (tensor<4xf32>, tensor<3x4xf32>) {
+// CHECK: %[[R:.*]]:2 = tds.fold 3 carry(%arg0) slices(%arg1) {tds.layers} : (tensor<4xf32>, tensor<3x4xf32>) -> (tensor<4xf32>, tensor<3x4xf32>) {
 // CHECK: %[[P:.*]] = tds.generic (%[[I:.*]]) in (4) : tensor<4xf32> {
 // CHECK-NEXT: %[[ONE:.*]] = tds.apply #{{.*}} ()
 // CHECK-NEXT: tds.read %[[R]]#1[%[[ONE]], %[[I]]]

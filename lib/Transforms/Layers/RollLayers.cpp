@@ -270,6 +270,7 @@ void EntryRewriter::replaceRun(const Run &run) {
   auto fold =
       tds::FoldOp::create(builder, loc, run.trips, /*reverse=*/false, inits,
                           sliced, invariants.getArrayRef(), types);
+  fold->setDiscardableAttr(tds::attr::kLayers, builder.getUnitAttr());
   IRMapping outside;
   for (auto [value, argument] :
        llvm::zip_equal(invariants, fold.getInvariantArguments()))

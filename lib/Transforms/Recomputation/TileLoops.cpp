@@ -80,6 +80,7 @@ void tdsl::tileLoop(FoldOp fold, int64_t tile) {
   auto inner =
       FoldOp::create(body, loc, tile, fold.getReverse(), outer.getCarried(),
                      outer.getSliceArguments(), invariants, innerTypes);
+  inner->setDiscardableAttrs(fold->getDiscardableAttrDictionary());
   BlockArgument outerCount;
   if (counts)
     outerCount = fold.getBlock()->addArgument(fold.getCounter().getType(), loc);

@@ -13,6 +13,7 @@ namespace tdsl::tds::attr {
 
 /// On a variable that holds those of several layers, one at each place of its
 /// axis 0: `*` in its name is the number of the layer.
+/// On a fold: its iterations are equal layers, or their derivatives.
 inline constexpr llvm::StringLiteral kLayers = "tds.layers";
 
 } // namespace tdsl::tds::attr
