@@ -29,17 +29,32 @@ struct Destination {
   bool isAligned = true;
 };
 
+/// A carried value of a fold that is collected anyway: each iteration leaves it
+/// behind the one that it was given, and the stack has one place more than
+/// there are iterations.
+struct Trail {
+  unsigned carried;
+  /// The collected results that are the value before, and behind each
+  /// iteration.
+  std::optional<unsigned> before, behind;
+  /// The buffer of the stack, in the surrounding block.
+  unsigned buffer = 0;
+};
+
 /// Plans the body of an entry or of a fold; see EntryPlanner.cpp for how.
 class BlockPlanner {
 public:
   /// `depth` is the number of loops around the block.
   BlockPlanner(mlir::Block &block, ModuleLayout &layout, unsigned depth,
-               bool donate = false)
+               bool hasTrails, bool donate = false)
       : block(block), context(block.getParentOp()->getContext()),
-        layout(layout), depth(depth), donate(donate) {}
+        layout(layout), depth(depth), hasTrails(hasTrails), donate(donate) {}
 
   mlir::FailureOr<EntryPlan> runEntry(mlir::func::FuncOp entry);
-  mlir::FailureOr<BlockPlan> runFold(tds::FoldOp fold);
+  /// The values of `trails` are carried from one place of their stack to the
+  /// next.
+  mlir::FailureOr<BlockPlan> runFold(tds::FoldOp fold,
+                                     llvm::ArrayRef<Trail> trails);
 
 private:
   // Kernels and values.
@@ -51,7 +66,7 @@ private:
                               mlir::Type type);
   void layOutSlots(mlir::func::FuncOp entry);
   /// Numbers the places of a fold: see BlockPlan.
-  void layOutFold(tds::FoldOp fold);
+  void layOutFold(tds::FoldOp fold, llvm::ArrayRef<Trail> trails);
   void layOutConstants();
   /// Whether a loop takes a constant as initial values only, which it is filled
   /// with.
@@ -81,6 +96,10 @@ private:
   int64_t getEnd() const { return items.size() + 1; }
 
   bool changes(mlir::Value old);
+  /// The carried values of a fold that may lie in a stack of their own.
+  llvm::SmallVector<Trail> findTrails(tds::FoldOp fold);
+  /// Places the stacks of a fold's trails.
+  void layOutTrails(tds::FoldOp fold, unsigned number);
   /// Plans the bodies of the folds, whose arenas are buffers here.
   mlir::LogicalResult planFolds();
   /// A new arena buffer.
@@ -129,7 +148,7 @@ private:
   mlir::MLIRContext *context;
   ModuleLayout &layout;
   unsigned depth;
-  bool donate;
+  bool hasTrails, donate;
   EntryPlan plan;
 
   /// The kernels and folds of the block, in order.
@@ -165,6 +184,10 @@ private:
   /// By the number of a fold: the plan of its body, and its body's arena.
   llvm::DenseMap<unsigned, std::unique_ptr<BlockPlan>> bodies;
   llvm::DenseMap<unsigned, unsigned> bodyBuffer;
+  /// By the number of a fold: its trails; and where in their buffers the values
+  /// of trails begin.
+  llvm::DenseMap<unsigned, llvm::SmallVector<Trail>> trailsOf;
+  llvm::DenseMap<mlir::Value, int64_t> offsetIn;
   /// Results of folds whose initial values lie in their buffers.
   llvm::DenseSet<mlir::Value> isInPlace;
 };

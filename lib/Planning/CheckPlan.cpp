@@ -68,6 +68,24 @@ public:
           [buffer.getOffset()] = {buffer.getEnd(), content};
   }
 
+  /// What a buffer holds besides: of two stacks of which one begins a place
+  /// behind the other both are in most places.
+  void add(BufferAttr buffer, Content content) {
+    if (buffer.getBytes() == 0)
+      return;
+    (buffer.getStrides().empty() ? others : moving)
+        .push_back({buffer, content});
+  }
+
+  bool holdsBesides(BufferAttr buffer, Value value) const {
+    return llvm::any_of(buffer.getStrides().empty() ? others : moving,
+                        [&](const MovingPlace &place) {
+                          return place.buffer == buffer &&
+                                 place.content.value == value &&
+                                 place.content.begin == 0;
+                        });
+  }
+
   /// The content of the whole buffer, or nothing where it is not of one piece.
   std::optional<Content> read(BufferAttr buffer) {
     if (!buffer.getStrides().empty()) {
@@ -76,6 +94,9 @@ public:
           return place.content;
       return std::nullopt;
     }
+    for (const MovingPlace &place : others)
+      if (place.buffer == buffer)
+        return place.content;
     auto &space =
         spaces[{static_cast<int>(buffer.getSpace()), buffer.getIndex()}];
     auto it = space.upper_bound(buffer.getOffset());
@@ -103,6 +124,9 @@ public:
   void forget(BufferAttr buffer) {
     if (buffer.getBytes() == 0)
       return;
+    llvm::erase_if(others, [&](const MovingPlace &place) {
+      return place.buffer.overlaps(buffer);
+    });
     auto &space =
         spaces[{static_cast<int>(buffer.getSpace()), buffer.getIndex()}];
     splitAt(space, buffer.getOffset());
@@ -112,6 +136,8 @@ public:
   }
 
   std::vector<MovingPlace> moving;
+  /// What ranges that do not move hold besides.
+  std::vector<MovingPlace> others;
 
 private:
   struct Range {
@@ -246,6 +272,39 @@ private:
     return strides;
   }
 
+  /// Where what is carried in `place` lies in the first iteration of a loop,
+  /// and behind the last one.
+  BufferAttr getEndPlace(BufferAttr place, tds::FoldOp fold,
+                         bool isLast) const {
+    if (!movesHere(place))
+      return place;
+    int64_t stride = place.getStrides().back(), trips = fold.getTrips(),
+            index = fold.getReverse() ? (isLast ? -1 : trips - 1)
+                                      : (isLast ? trips : 0);
+    return BufferAttr::get(
+        place.getContext(), place.getSpace(), place.getIndex(),
+        place.getOffset() + index * stride, place.getBytes(),
+        withoutZeros(place.getStrides().drop_back()),
+        place.getTrips().take_front(
+            withoutZeros(place.getStrides().drop_back()).size()));
+  }
+
+  /// Whether a place moves with the loop around `depth` others.
+  bool movesHere(BufferAttr place) const {
+    return int64_t(place.getStrides().size()) == depth + 1;
+  }
+
+  /// Where an iteration leaves what it was given in `place`.
+  BufferAttr getNextPlace(BufferAttr place, tds::FoldOp fold) const {
+    if (!movesHere(place))
+      return place;
+    int64_t stride = place.getStrides().back();
+    return BufferAttr::get(
+        place.getContext(), place.getSpace(), place.getIndex(),
+        place.getOffset() + (fold.getReverse() ? -stride : stride),
+        place.getBytes(), place.getStrides(), place.getTrips());
+  }
+
   LogicalResult replay(LoopOp loop, tds::FoldOp fold) {
     auto getList = [](ArrayAttr list) {
       return SmallVector<BufferAttr>(list.getAsRange<BufferAttr>());
@@ -270,7 +329,25 @@ private:
                                           << ", which does not hold its value";
       return success();
     };
-    if (failed(checkHolds(carried, fold.getInits(), "initial value")) ||
+    SmallVector<BufferAttr> first, next, last;
+    for (BufferAttr place : carried) {
+      if (movesHere(place) && place.getStrides().back() != place.getBytes())
+        return loop.emitOpError("carries a value in ")
+               << place << ", which leaves gaps";
+      first.push_back(getEndPlace(place, fold, /*isLast=*/false));
+      next.push_back(getNextPlace(place, fold));
+      last.push_back(getEndPlace(place, fold, /*isLast=*/true));
+    }
+    // A stack of what is carried before each iteration, and one of what is
+    // carried behind it, are one but for a place.
+    auto areOneTrail = [&](BufferAttr lhs, BufferAttr rhs) {
+      return llvm::any_of(llvm::zip(carried, next), [&](auto pair) {
+        auto [before, behind] = pair;
+        return before != behind && ((lhs == before && rhs == behind) ||
+                                    (lhs == behind && rhs == before));
+      });
+    };
+    if (failed(checkHolds(first, fold.getInits(), "initial value")) ||
         failed(checkHolds(invariants, fold.getInvariants(), "invariant")))
       return failure();
     for (auto [i, slice] : llvm::enumerate(slices))
@@ -285,7 +362,7 @@ private:
         return loop.emitOpError("collects in ")
                << slice << ", which leaves gaps";
       for (BufferAttr other : ArrayRef(collected).take_front(i))
-        if (slice.getBytes() != 0 &&
+        if (slice.getBytes() != 0 && !areOneTrail(slice, other) &&
             getStack(slice, trips).overlaps(getStack(other, trips)))
           return loop.emitOpError("collects two values in one place");
     }
@@ -304,7 +381,10 @@ private:
     for (BufferAttr buffer : written) {
       for (BufferAttr slice : collected)
         if (slice.getBytes() != 0 && getStack(slice, trips).overlaps(buffer) &&
-            !isWithin(buffer, slice))
+            !isWithin(buffer, slice) &&
+            llvm::none_of(next, [&](BufferAttr place) {
+              return areOneTrail(slice, place) && isWithin(buffer, place);
+            }))
           return loop.emitOpError("writes ")
                  << buffer << " into what it collects in " << slice;
       memory.write(buffer, {});
@@ -317,6 +397,14 @@ private:
       for (auto [place, value] : llvm::zip(places, values))
         memory.write(place, {value, std::nullopt, 0});
     };
+    // In a place that moves, the iteration before has left it.
+    for (auto [place, after] : llvm::zip(carried, next))
+      if (place != after)
+        for (BufferAttr buffer : written)
+          if (getStack(place, trips).overlaps(buffer) &&
+              !isWithin(buffer, after))
+            return loop.emitOpError("writes ")
+                   << buffer << " over what it carries in " << place;
     put(carried, fold.getCarried());
     for (auto [place, value] : llvm::zip(slices, fold.getSliceArguments()))
       memory.moving.push_back({place, {value, std::nullopt, 0}});
@@ -338,7 +426,7 @@ private:
     LogicalResult body = replayBlock(*loop.getBlock(), *fold.getBlock());
     --depth;
     if (failed(body) ||
-        failed(checkHolds(carried, fold.getYieldedCarried(), "next value")) ||
+        failed(checkHolds(next, fold.getYieldedCarried(), "next value")) ||
         failed(checkHolds(collected, fold.getYieldedCollected(),
                           "collected value")))
       return failure();
@@ -351,9 +439,24 @@ private:
     llvm::erase_if(memory.moving, [](const MovingPlace &place) {
       return !place.content.value && !place.content.byte;
     });
-    put(carried, fold.getFinal());
-    for (auto [slice, result] : llvm::zip(collected, fold.getCollected()))
-      memory.write(getStack(slice, trips), {result, std::nullopt, 0});
+    put(last, fold.getFinal());
+    // Of a trail what is collected behind each iteration is there besides.
+    auto isBehind = [&](BufferAttr slice) {
+      return llvm::any_of(llvm::zip(carried, next), [&](auto pair) {
+        auto [before, behind] = pair;
+        return before != behind && slice == behind;
+      });
+    };
+    for (bool behind : {false, true})
+      for (auto [slice, result] : llvm::zip(collected, fold.getCollected())) {
+        Content content{result, std::nullopt, 0};
+        if (isBehind(slice) != behind)
+          continue;
+        if (behind)
+          memory.add(getStack(slice, trips), content);
+        else
+          memory.write(getStack(slice, trips), content);
+      }
     return success();
   }
 
@@ -409,6 +512,8 @@ private:
       return fold && argument == fold.getCounter() &&
              buffer.getIndex() == depth - 1;
     }
+    if (memory.holdsBesides(buffer, value))
+      return true;
     std::optional<Content> content = memory.read(buffer);
     if (!content)
       return false;

@@ -119,10 +119,13 @@ LogicalResult BlockPlanner::planFolds() {
     auto fold = dyn_cast<FoldOp>(items[number]);
     if (!fold)
       continue;
+    layOutTrails(fold, number);
     FailureOr<BlockPlan> body =
-        BlockPlanner(*fold.getBlock(), layout, depth + 1).runFold(fold);
+        BlockPlanner(*fold.getBlock(), layout, depth + 1, hasTrails)
+            .runFold(fold, trailsOf[number]);
     if (failed(body))
       return failure();
+    plan.numTrails += body->numTrails + trailsOf[number].size();
     int64_t at = 1 + position[number];
     bodyBuffer[number] = addBuffer(body->arenaBytes, at, at);
     plan.scratchBytes = std::max(plan.scratchBytes, body->scratchBytes);
@@ -188,6 +191,12 @@ void BlockPlanner::planCopies() {
         last = std::max<int64_t>(last, 1 + position[reader]);
       if (copiedAtEnd.contains(output))
         last = getEnd();
+      // The values of a trail live as long as the longest of them.
+      if (auto trail = bufferOf.find(output); trail != bufferOf.end()) {
+        LiveBuffer &stack = buffers[trail->second];
+        stack.last = std::max(stack.last, last);
+        continue;
+      }
       bufferOf[output] =
           addBuffer(getTensorBytes(output.getType()), first, last);
     }

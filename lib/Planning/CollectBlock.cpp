@@ -61,8 +61,11 @@ void BlockPlanner::layOutSlots(func::FuncOp entry) {
   }
 }
 
-void BlockPlanner::layOutFold(FoldOp fold) {
+void BlockPlanner::layOutFold(FoldOp fold, ArrayRef<Trail> trails) {
   int64_t number = 0;
+  llvm::DenseSet<unsigned> trailing;
+  for (const Trail &trail : trails)
+    trailing.insert(trail.carried);
   auto makePlace = [&](Type type) {
     return makeBuffer(Space::Arena, ++number, 0, type);
   };
@@ -71,6 +74,8 @@ void BlockPlanner::layOutFold(FoldOp fold) {
   for (auto [i, argument] : llvm::enumerate(fold.getCarried())) {
     BufferAttr place = makePlace(argument.getType());
     home[argument] = place;
+    if (trailing.contains(i))
+      continue;
     oldValueOf[place] = argument;
     destinations.push_back({static_cast<unsigned>(i),
                             getViewedValue(fold.getYielded()[i]), place,
@@ -84,9 +89,26 @@ void BlockPlanner::layOutFold(FoldOp fold) {
   }
   for (BlockArgument argument : fold.getInvariantArguments())
     home[argument] = makePlace(argument.getType());
+  // The values of a trail are in it before and behind each iteration.
+  llvm::DenseMap<unsigned, BufferAttr> inTrail;
+  int64_t behind = number + fold.getNumCollected();
+  for (const Trail &trail : trails) {
+    Value value = fold.getYielded()[trail.carried];
+    BufferAttr place = makeBuffer(Space::Arena, ++behind, 0, value.getType());
+    destinations.push_back({trail.carried, getViewedValue(value), place,
+                            /*isVariable=*/false});
+    if (trail.before)
+      inTrail[*trail.before] = home[fold.getCarried()[trail.carried]];
+    if (trail.behind)
+      inTrail[*trail.behind] = place;
+  }
   unsigned next = fold.getNumCarried();
-  for (Value value : fold.getYieldedCollected()) {
+  for (auto [i, value] : llvm::enumerate(fold.getYieldedCollected())) {
     BufferAttr place = makePlace(value.getType());
+    if (auto it = inTrail.find(i); it != inTrail.end()) {
+      ++next;
+      continue;
+    }
     destinations.push_back(
         {next++, getViewedValue(value), place, /*isVariable=*/false,
          getTensorBytes(value.getType()) % kernelAlignment == 0});

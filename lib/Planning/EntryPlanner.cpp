@@ -20,7 +20,8 @@
 // these are is not known then; they are numbered places. For the surrounding
 // block the loop is one kernel that needs the body's arena as a buffer. The
 // carried values live in the buffers of the fold's results, to which the
-// initial values are copied unless they lie there.
+// initial values are copied unless they lie there. A carried value that is also
+// collected moves through the stack (Trails.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,6 +32,9 @@ using namespace tdsl;
 using namespace tdsl::plan;
 using tds::FoldOp;
 using tds::KernelOp;
+
+/// For trails an arena may be larger by one part in so many.
+static constexpr int64_t kTrailPart = 32;
 
 Value tdsl::getViewedValue(Value value) {
   while (auto reshape = value.getDefiningOp<tds::ReshapeOp>())
@@ -48,10 +52,11 @@ FailureOr<EntryPlan> BlockPlanner::runEntry(func::FuncOp entry) {
   return std::move(plan);
 }
 
-FailureOr<BlockPlan> BlockPlanner::runFold(FoldOp fold) {
+FailureOr<BlockPlan> BlockPlanner::runFold(FoldOp fold,
+                                           ArrayRef<Trail> trails) {
   if (failed(collect()))
     return failure();
-  layOutFold(fold);
+  layOutFold(fold, trails);
   if (failed(run()))
     return failure();
   return std::move(static_cast<BlockPlan &>(plan));
@@ -71,15 +76,31 @@ LogicalResult BlockPlanner::run() {
   return success();
 }
 
-FailureOr<EntryPlan> tdsl::planEntry(func::FuncOp entry, ModuleLayout &layout,
-                                     bool donate) {
+static FailureOr<EntryPlan> planWith(func::FuncOp entry, ModuleLayout &layout,
+                                     bool hasTrails, bool donate) {
   Block &block = entry.getBody().front();
-  FailureOr<EntryPlan> plain = BlockPlanner(block, layout, 0).runEntry(entry);
+  FailureOr<EntryPlan> plain =
+      BlockPlanner(block, layout, 0, hasTrails).runEntry(entry);
   if (failed(plain) || !donate || plain->arenaBytes == 0)
     return plain;
   FailureOr<EntryPlan> donated =
-      BlockPlanner(block, layout, 0, /*donate=*/true).runEntry(entry);
+      BlockPlanner(block, layout, 0, hasTrails, /*donate=*/true)
+          .runEntry(entry);
   return failed(donated) || donated->arenaBytes < plain->arenaBytes
              ? std::move(donated)
              : std::move(plain);
+}
+
+FailureOr<EntryPlan> tdsl::planEntry(func::FuncOp entry, ModuleLayout &layout,
+                                     bool donate) {
+  FailureOr<EntryPlan> plan = planWith(entry, layout, true, donate);
+  if (failed(plan) || plan->numTrails == 0)
+    return plan;
+  // A stack keeps a place more as long as any of it is needed. Copies are
+  // better where that costs much.
+  FailureOr<EntryPlan> copying = planWith(entry, layout, false, donate);
+  return failed(copying) || plan->arenaBytes - copying->arenaBytes >
+                                copying->arenaBytes / kTrailPart
+             ? std::move(copying)
+             : std::move(plan);
 }

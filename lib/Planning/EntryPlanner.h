@@ -48,7 +48,8 @@ struct PlannedCommand {
   llvm::SmallVector<int64_t> counters = {};
   bool disjoint = true;
   /// Loop: the commands of its body, and where what the body names by number
-  /// is (see BlockPlan): carried values, slices, invariants, collected values.
+  /// is (see BlockPlan): carried values, slices, invariants, collected values,
+  /// and where the next values of trails go.
   std::unique_ptr<BlockPlan> body = {};
   llvm::SmallVector<plan::BufferAttr> places = {};
   /// Loop: where the body's own arena begins.
@@ -67,6 +68,8 @@ struct BlockPlan {
   int64_t arenaBytes = 0, scratchBytes = 0;
   /// No arena of these buffers is smaller.
   int64_t arenaBound = 0;
+  /// Carried values of loops that move through a stack.
+  unsigned numTrails = 0;
 };
 
 /// The plan of one entry.

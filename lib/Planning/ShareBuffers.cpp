@@ -52,6 +52,10 @@ void BlockPlanner::useInputs() {
   SmallVector<bool> mayMove(buffers.size());
   for (auto &[output, number] : bufferOf)
     mayMove[number] = true;
+  // The stacks of trails hold several values.
+  for (auto &[output, offset] : offsetIn)
+    if (auto it = bufferOf.find(output); it != bufferOf.end())
+      mayMove[it->second] = false;
   SmallVector<int64_t> offsets =
       placeBeside(buffers, mayMove, ranges, kAlignment);
   SmallVector<Value> moved;
@@ -105,7 +109,7 @@ void BlockPlanner::shareDyingBuffers() {
           break;
         }
         if (other == bufferOf.end() || taken.contains(operand) ||
-            findOperand(kernel, value) != operand ||
+            offsetIn.contains(value) || findOperand(kernel, value) != operand ||
             buffers[other->second].last != 1 + position[number] ||
             buffers[other->second].bytes != buffers[own->second].bytes ||
             !mayShareBuffer(kernel, output.getResultNumber(), operand))
@@ -126,17 +130,35 @@ void BlockPlanner::shareInitialValues(FoldOp fold, int64_t at) {
     Value value = getViewedValue(init);
     auto own = bufferOf.find(result);
     auto other = bufferOf.find(value);
+    bool isTrail = offsetIn.contains(result);
     auto uses = llvm::count_if(fold->getOperands(), [&](Value operand) {
       return getViewedValue(operand) == value;
     });
     if (own == bufferOf.end() || other == bufferOf.end() || uses != 1 ||
         buffers[other->second].last != at ||
-        buffers[other->second].bytes != buffers[own->second].bytes)
+        (isTrail
+             ? offsetIn.contains(value) || buffers[other->second].bytes !=
+                                               getTensorBytes(value.getType())
+             : buffers[other->second].bytes != buffers[own->second].bytes))
       continue;
+    isInPlace.insert(result);
+    if (isTrail) {
+      // The first place of the stack lives from where that value is made.
+      unsigned old = other->second;
+      buffers[own->second].first =
+          std::min(buffers[own->second].first, buffers[old].first);
+      buffers[old].bytes = 0;
+      int64_t first = fold.getReverse() ? fold.getTrips() : 0;
+      for (auto &[sharing, number] : bufferOf)
+        if (number == old) {
+          number = own->second;
+          offsetIn[sharing] = first * getTensorBytes(value.getType());
+        }
+      continue;
+    }
     buffers[other->second].last = buffers[own->second].last;
     buffers[own->second].bytes = 0;
     own->second = other->second;
-    isInPlace.insert(result);
   }
 }
 
@@ -157,7 +179,9 @@ void BlockPlanner::allocate() {
     return makeBuffer(Space::Arena, 0, buffers[number].offset, type);
   };
   for (auto &[output, number] : bufferOf)
-    home[output] = arena(number, output.getType());
+    home[output] = makeBuffer(Space::Arena, 0,
+                              buffers[number].offset + offsetIn.lookup(output),
+                              output.getType());
   for (auto &[argument, number] : aligned) {
     BufferAttr from = home[argument];
     home[argument] = arena(number, argument.getType());

@@ -77,9 +77,29 @@ void BlockPlanner::writeLoop(FoldOp fold, unsigned number) {
   PlannedCommand loop{PlannedCommand::Loop};
   loop.op = fold;
   loop.origin = number;
+  // For the results of trails: where the first iteration finds the value, and
+  // the stacks of what iterations find and leave.
+  llvm::DenseMap<Value, BufferAttr> starts, stacks, nextStacks;
+  for (const Trail &trail : trailsOf[number]) {
+    Value result = fold.getFinal()[trail.carried];
+    int64_t trips = fold.getTrips(), bytes = getTensorBytes(result.getType()),
+            at = buffers[trail.buffer].offset;
+    auto place = [&](int64_t index, int64_t count) {
+      return BufferAttr::get(context, Space::Arena, 0, at + index * bytes,
+                             count * bytes);
+    };
+    starts[result] = place(fold.getReverse() ? trips : 0, 1);
+    stacks[result] = place(fold.getReverse() ? 1 : 0, trips);
+    nextStacks[result] = place(fold.getReverse() ? 0 : 1, trips);
+  }
   for (auto [init, result] : llvm::zip(fold.getInits(), fold.getFinal())) {
     BufferAttr place = home[result];
-    loop.places.push_back(place);
+    if (auto it = starts.find(result); it != starts.end()) {
+      place = it->second;
+      loop.places.push_back(getSlice(stacks[result], fold, result.getType()));
+    } else {
+      loop.places.push_back(place);
+    }
     if (isInPlace.contains(result))
       continue;
     Value value = getViewedValue(init);
@@ -100,6 +120,10 @@ void BlockPlanner::writeLoop(FoldOp fold, unsigned number) {
   for (auto [result, value] :
        llvm::zip(fold.getCollected(), fold.getYieldedCollected()))
     loop.places.push_back(getSlice(home[result], fold, value.getType()));
+  for (const Trail &trail : trailsOf[number]) {
+    Value result = fold.getFinal()[trail.carried];
+    loop.places.push_back(getSlice(nextStacks[result], fold, result.getType()));
+  }
   loop.bodyArena = buffers[bodyBuffer[number]].offset;
   loop.body = std::move(bodies[number]);
   plan.commands.push_back(std::move(loop));

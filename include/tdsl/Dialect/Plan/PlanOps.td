@@ -71,9 +71,17 @@ def Plan_BufferAttr : AttrDef<Plan_Dialect, "Buffer"> {
       if (getSpace() != other.getSpace() || getIndex() != other.getIndex() || getBytes() == 0 || other.getBytes() == 0 ||
           getSpace() == Space::Counter)
         return false;
-      if (getStrides() == other.getStrides())
-        return getOffset() < other.getEnd() && other.getOffset() < getEnd();
-      return getOffset() < other.getSpanEnd() && other.getOffset() < getSpanEnd();
+      // Where both move alike they keep their distance.
+      int64_t end = getEnd(), otherEnd = other.getEnd();
+      for (size_t d = 0; d < ::std::max(getStrides().size(), other.getStrides().size()); ++d) {
+        int64_t stride = d < getStrides().size() ? getStrides()[d] : 0;
+        int64_t otherStride = d < other.getStrides().size() ? other.getStrides()[d] : 0;
+        if (stride == otherStride)
+          continue;
+        end += stride ? stride * ::std::max<int64_t>(getTrips()[d] - 1, 0) : 0;
+        otherEnd += otherStride ? otherStride * ::std::max<int64_t>(other.getTrips()[d] - 1, 0) : 0;
+      }
+      return getOffset() < otherEnd && other.getOffset() < end;
     }
   }];
 }
@@ -196,7 +204,8 @@ def Plan_LoopOp : Plan_Op<"loop", [ParentOneOf<["EntryOp", "LoopOp"]>, NoTermina
     times its stride for this loop.
 
     `carried`, `slices`, `invariants` and `collected` say where the values of the `tds.fold` are that became the loop, for the check of the plan: what it carries, at the
-    beginning and the end of each iteration; what it is given; and where each iteration puts what it collects. `origin` is the number of the fold in its block.
+    beginning and the end of each iteration; what it is given; and where each iteration puts what it collects. What is carried in a range that moves with the loop lies
+    one stride further at the end of the iteration, where the next one finds it (with `reverse` one stride before). `origin` is the number of the fold in its block.
 
     ```mlir
     plan.loop 16 carried (<arena[0] 0 + 32>) slices (<input[0] 0 + 32 by 32 * 16>) invariants () collected () {
