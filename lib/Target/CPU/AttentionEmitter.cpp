@@ -60,10 +60,7 @@ RowRange AttentionEmitter::getOthers(bool areKeys, int64_t count,
                                      ArrayRef<Factor> factors) {
   if (!band)
     return {lanes.i64(0), lanes.i64(count)};
-  RowRange inside =
-      areKeys
-          ? getKeysOf(lanes, band, first, tiles.rows, count, tiles.others)
-          : getQueriesOf(lanes, band, first, tiles.rows, count, tiles.others);
+  BandRows rows(lanes, band, areKeys, first, tiles.rows, count, tiles.others);
   Value sum = zero();
   auto addRow = [&](const Factor &factor, Value row, Value sum) -> Value {
     if (factor.columns == 0)
@@ -90,20 +87,16 @@ RowRange AttentionEmitter::getOthers(bool areKeys, int64_t count,
     lanes.setLanes(tiles.lanes);
     return sum;
   };
-  auto addRows = [&](Value begin, Value end, const Factor &factor) {
-    sum = lanes.loop(begin, end, 1, {sum}, [&](Value row, ValueRange carried) {
-      return SmallVector<Value>{addRow(factor, row, carried[0])};
-    })[0];
-  };
-  for (const Factor &factor : factors) {
-    if (areKeys ? band.from.has_value() : band.to.has_value())
-      addRows(lanes.i64(0), inside.begin, factor);
-    if (areKeys ? band.to.has_value() : band.from.has_value())
-      addRows(inside.end, lanes.i64(count), factor);
-  }
+  for (const Factor &factor : factors)
+    rows.forOutside([&](const RowRange &range) {
+      sum = lanes.loop(
+          range.begin, range.end, 1, {sum}, [&](Value row, ValueRange carried) {
+            return SmallVector<Value>{addRow(factor, row, carried[0])};
+          })[0];
+    });
   while (isa<VectorType>(sum.getType()))
     sum = apply<arith::AddFOp>(lanes.half(sum, false), lanes.half(sum, true));
-  return leaveOut(lanes, inside, sum, count);
+  return rows.leaveOut(sum);
 }
 
 Value AttentionEmitter::address(const Tile &tile, Value row, Value column) {

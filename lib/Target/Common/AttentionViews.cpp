@@ -77,55 +77,51 @@ Value target::emitShare(LaneBuilder &lanes, Value w, Value t) {
                                  arith::MulFOp::create(b, lanes.loc, w, t));
 }
 
-/// Rows from `first + low` up to `first + high` of `count`, in whole steps.
-static RowRange getRows(LaneBuilder &lanes, Value first,
-                        std::optional<int64_t> low, std::optional<int64_t> high,
-                        int64_t count, int64_t step) {
-  OpBuilder &b = lanes.builder;
-  RowRange range{lanes.i64(0), lanes.i64(count)};
+BandRows::BandRows(LaneBuilder &lanes, const tds::AttentionBand &band,
+                   bool areKeys, Value first, int64_t tile, int64_t count,
+                   int64_t step)
+    : lanes(lanes), count(count), inside{lanes.i64(0), lanes.i64(count)} {
+  // Rows from `first + low` up to `first + high`, in whole steps.
+  std::optional<int64_t> low, high;
+  if (areKeys) {
+    low = band.from;
+    if (band.to)
+      high = tile - 1 + *band.to;
+  } else {
+    if (band.to)
+      low = 1 - *band.to;
+    if (band.from)
+      high = tile - *band.from;
+  }
+  hasBefore = low.has_value();
+  hasBehind = high.has_value();
   auto toStep = [&](Value row) {
     return lanes.mul(lanes.divU(row, step), lanes.i64(step));
   };
   if (low) {
     Value row = lanes.add(first, lanes.i64(*low));
-    row = arith::MaxSIOp::create(b, lanes.loc, row, lanes.i64(0));
-    range.begin = lanes.minS(toStep(row), lanes.i64(count));
+    row = arith::MaxSIOp::create(lanes.builder, lanes.loc, row, lanes.i64(0));
+    inside.begin = lanes.minS(toStep(row), lanes.i64(count));
   }
   if (high)
-    range.end =
+    inside.end =
         lanes.minS(toStep(lanes.add(first, lanes.i64(*high + step - 1))),
                    lanes.i64(count));
-  return range;
 }
 
-RowRange target::getKeysOf(LaneBuilder &lanes, const tds::AttentionBand &band,
-                           Value first, int64_t tile, int64_t count,
-                           int64_t step) {
-  std::optional<int64_t> high;
-  if (band.to)
-    high = tile - 1 + *band.to;
-  return getRows(lanes, first, band.from, high, count, step);
+void BandRows::forOutside(function_ref<void(const RowRange &)> visit) const {
+  if (hasBefore)
+    visit({lanes.i64(0), inside.begin});
+  if (hasBehind)
+    visit({inside.end, lanes.i64(count)});
 }
 
-RowRange target::getQueriesOf(LaneBuilder &lanes,
-                              const tds::AttentionBand &band, Value first,
-                              int64_t tile, int64_t count, int64_t step) {
-  std::optional<int64_t> low, high;
-  if (band.to)
-    low = 1 - *band.to;
-  if (band.from)
-    high = tile - *band.from;
-  return getRows(lanes, first, low, high, count, step);
-}
-
-RowRange target::leaveOut(LaneBuilder &lanes, RowRange range, Value sum,
-                          int64_t count) {
+RowRange BandRows::leaveOut(Value sum) const {
   OpBuilder &b = lanes.builder;
   Value isFinite =
       arith::CmpFOp::create(b, lanes.loc, arith::CmpFPredicate::ORD, sum, sum);
-  auto choose = [&](Value inside, int64_t all) -> Value {
-    return arith::SelectOp::create(b, lanes.loc, isFinite, inside,
-                                   lanes.i64(all));
+  auto choose = [&](Value row, int64_t all) -> Value {
+    return arith::SelectOp::create(b, lanes.loc, isFinite, row, lanes.i64(all));
   };
-  return {choose(range.begin, 0), choose(range.end, count)};
+  return {choose(inside.begin, 0), choose(inside.end, count)};
 }

@@ -236,15 +236,14 @@ public:
                              const SharedRows &scratch) {
     if (!band)
       return {lanes.i64(0), lanes.i64(count)};
-    target::RowRange inside =
-        areKeys ? getKeysOf(lanes, band, first, tile, count, tile)
-                : getQueriesOf(lanes, band, first, tile, count, tile);
+    target::BandRows rows(lanes, band, areKeys, first, tile, count, tile);
     Value sum = zero();
-    auto addRows = [&](Value begin, Value end, const Factor &factor) {
+    auto addRows = [&](const target::RowRange &range, const Factor &factor) {
       int64_t columns = std::max<int64_t>(factor.columns, 1),
               numThreads = e.getArray("block")[0];
-      Value from = lanes.add(lanes.mul(begin, lanes.i64(columns)), thread),
-            to = lanes.mul(end, lanes.i64(columns));
+      Value from =
+                lanes.add(lanes.mul(range.begin, lanes.i64(columns)), thread),
+            to = lanes.mul(range.end, lanes.i64(columns));
       sum = lanes.loop(
           from, to, numThreads, {sum}, [&](Value number, ValueRange carried) {
             Value r = lanes.divU(number, columns);
@@ -254,12 +253,9 @@ public:
                 fma(loadWide(factor.buffer, point(r, c)), zero(), carried[0])};
           })[0];
     };
-    for (const Factor &factor : factors) {
-      if (areKeys ? band.from.has_value() : band.to.has_value())
-        addRows(lanes.i64(0), inside.begin, factor);
-      if (areKeys ? band.to.has_value() : band.from.has_value())
-        addRows(inside.end, lanes.i64(count), factor);
-    }
+    for (const Factor &factor : factors)
+      rows.forOutside(
+          [&](const target::RowRange &range) { addRows(range, factor); });
     // The same answer for all threads: barriers stand in the loop.
     constexpr int64_t warp = 32;
     auto add = [&](Value x, Value y) -> Value {
@@ -277,7 +273,7 @@ public:
     sum = zero();
     for (int64_t n = 0; n < e.getArray("block")[0] / warp; ++n)
       sum = add(sum, e.loadShared(scratch.base, compute, lanes.i64(n)));
-    return leaveOut(lanes, inside, sum, count);
+    return rows.leaveOut(sum);
   }
   /// The score of a query and a key; `lowest` where one is behind the last.
   Value emitScore(Value i, Value j, Value s) {

@@ -46,21 +46,30 @@ struct RowRange {
   mlir::Value begin, end;
 };
 
-/// Which keys the mask leaves to the queries of a tile, from `first` on, and
-/// which queries it leaves to the keys of one: `count` rows that come by `step`
-/// at a time. The tile has `tile` rows.
-RowRange getKeysOf(LaneBuilder &lanes, const tds::AttentionBand &band,
-                   mlir::Value first, int64_t tile, int64_t count,
-                   int64_t step);
-RowRange getQueriesOf(LaneBuilder &lanes, const tds::AttentionBand &band,
-                      mlir::Value first, int64_t tile, int64_t count,
-                      int64_t step);
+/// The rows of one side of an attention that the mask leaves to a tile of the
+/// other: keys for queries, or queries for keys.
+class BandRows {
+public:
+  /// The tile has `tile` rows from `first` on; of the others there are `count`,
+  /// which come by `step` at a time.
+  BandRows(LaneBuilder &lanes, const tds::AttentionBand &band, bool areKeys,
+           mlir::Value first, int64_t tile, int64_t count, int64_t step);
 
-/// `range` where `sum`, that of the products of 0 with all that is multiplied
-/// with the weights outside, is 0; all rows where it is NaN, since those
-/// weights are 0 and not nothing.
-RowRange leaveOut(LaneBuilder &lanes, RowRange range, mlir::Value sum,
-                  int64_t count);
+  const RowRange &getInside() const { return inside; }
+  /// Visits the ranges of rows that are left out: before and behind, where the
+  /// mask knows a bound.
+  void forOutside(llvm::function_ref<void(const RowRange &)> visit) const;
+  /// The rows inside where `sum`, that of the products of 0 with all that is
+  /// multiplied with the weights outside, is 0; all rows where it is NaN, since
+  /// those weights are 0 and not nothing.
+  RowRange leaveOut(mlir::Value sum) const;
+
+private:
+  LaneBuilder &lanes;
+  int64_t count;
+  RowRange inside;
+  bool hasBefore = false, hasBehind = false;
+};
 
 } // namespace tdsl::target
 
