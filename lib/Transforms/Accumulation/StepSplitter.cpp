@@ -298,6 +298,7 @@ LogicalResult StepSplitter::run() {
   classify();
   if (failed(checkLosses()) || failed(findOutputs()))
     return failure();
+  tellSums();
   if (failed(createLoop()) || failed(createTail()))
     return failure();
   createTotals();

@@ -24,6 +24,9 @@ namespace tdsl::accumulation {
 /// The rows of a step: the extent of axis 0 of its inputs; 0 where it has none.
 int64_t getNumRows(mlir::func::FuncOp step);
 
+/// The number that each element of `value` is, if it is one float.
+std::optional<double> getNumber(mlir::Value value);
+
 inline mlir::RankedTensorType getTensorType(mlir::Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType());
 }
@@ -73,6 +76,8 @@ private:
                                 unsigned terminator);
   bool isForAll(mlir::OpResult value);
   Leaving getLeaving(mlir::OpResult value, mlir::OpOperand &use);
+  /// Remarks about what is taken over fewer rows than before.
+  void tellSums();
   mlir::LogicalResult createLoop();
   mlir::LogicalResult createTail();
   void createTotals();

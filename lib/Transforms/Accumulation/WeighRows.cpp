@@ -20,10 +20,12 @@ using namespace tdsl;
 using namespace tdsl::accumulation;
 using namespace tdsl::tds;
 
-/// The number that each element of `value` is.
-static std::optional<double> getNumber(Value value) {
+std::optional<double> accumulation::getNumber(Value value) {
   while (auto broadcast = value.getDefiningOp<BroadcastOp>())
     value = broadcast.getOperand();
+  if (auto scalar = value.getDefiningOp<ConstantOp>())
+    if (auto number = dyn_cast<FloatAttr>(scalar.getValue()))
+      return number.getValueAsDouble();
   DenseElementsAttr elements;
   if (!matchPattern(value, m_Constant(&elements)) || !elements.isSplat() ||
       !isa<FloatType>(elements.getElementType()))
