@@ -41,11 +41,12 @@ void tdsl::registerAllPasses() {
   registerTDSLTargetPasses();
 }
 
-void tdsl::buildLayerPipeline(OpPassManager &manager, int64_t minLayers) {
+void tdsl::buildLayerPipeline(OpPassManager &manager, int64_t minLayers,
+                              int64_t minOps) {
   // Before anything else: calls of layers and derivatives by their variables
   // are what shows that layers are equal.
   if (minLayers != 0)
-    manager.addPass(createRollLayersPass({minLayers}));
+    manager.addPass(createRollLayersPass({minLayers, minOps}));
 }
 
 void tdsl::buildEntryPipeline(OpPassManager &manager,

@@ -1,5 +1,6 @@
 // RUN: tds-opt %s --tds-roll-layers=min-layers=3 --split-input-file | FileCheck %s
 // RUN: tds-opt %s --tds-roll-layers --split-input-file | FileCheck %s --check-prefix=FEW
+// RUN: tds-opt %s '--tds-roll-layers=min-layers=3 min-ops=100' --split-input-file | FileCheck %s --check-prefix=FEW
 // FEW-NOT: tds.layers
 
 // The variables of the layers are one; the chain of calls is a loop, through the function that goes over the layers; so are the derivatives' updates and the first

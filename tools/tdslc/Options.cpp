@@ -96,7 +96,8 @@ static cl::opt<int64_t> rolledLayers(
     cl::cat(codeCategory), cl::sub(cl::SubCommand::getTopLevel()),
     cl::sub(checkCommand),
     cl::desc("make n or more equal layers one loop, so that the code is as "
-             "long for 48 layers as for 12 (default 8; 0: never)"));
+             "long for 48 layers as for 12 (default 8, where they have 1000 "
+             "operations together; 0: never)"));
 static cl::opt<std::string> targetDescription(
     "target-description", cl::value_desc("name|file"), cl::cat(codeCategory),
     cl::desc("the device that fusion decides for: t4, v100, a100, h100, h200, "
@@ -315,6 +316,9 @@ tdslc::Options tdslc::parseOptions(int argc, char **argv) {
   if (rolledLayers != 0 && rolledLayers < 2)
     usage("--roll-layers takes 0 or a number of layers from 2 on");
   options.rolledLayers = rolledLayers;
+  // A number that is asked for counts, however little the layers do.
+  options.rolledOps =
+      rolledLayers.getNumOccurrences() > 0 ? 0 : tdsl::kDefaultRolledOps;
   options.targetDescription = targetDescription;
   if (diagnostics != "text" && diagnostics != "json")
     usage("--diagnostics takes text or json, not '" + diagnostics + "'");

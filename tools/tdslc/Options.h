@@ -44,6 +44,7 @@ struct Options {
   std::string cpu = "x86-64-v3";
   bool fusion = true;
   int64_t rolledLayers = 0;      ///< 0: loops over layers stay unrolled
+  int64_t rolledOps = 0;         ///< the fewest operations in such loops
   std::string targetDescription; ///< a name or a file; empty: by the target
   bool unchecked = false;
   bool checked = false;

@@ -163,7 +163,7 @@ static bool run(PassManager &passes, Program &program, ModuleOp module) {
 bool tdslc::runRolling(Program &program, const Options &options,
                        ModuleOp module) {
   PassManager passes(&program.context, ModuleOp::getOperationName());
-  buildLayerPipeline(passes, options.rolledLayers);
+  buildLayerPipeline(passes, options.rolledLayers, options.rolledOps);
   return run(passes, program, module);
 }
 
@@ -221,7 +221,7 @@ std::string tdslc::getOptionsText(const Options &options) {
     if (auto file = llvm::MemoryBuffer::getFile(options.targetDescription))
       all += (*file)->getBuffer();
   }
-  if (options.rolledLayers != kDefaultRolledLayers)
+  if (options.rolledOps != kDefaultRolledOps)
     all += "--roll-layers=" + std::to_string(options.rolledLayers) + "\n";
   all += options.unchecked ? "--unchecked\n" : "";
   all += options.checked ? "--checked\n" : "";

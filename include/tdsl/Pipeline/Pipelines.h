@@ -42,9 +42,11 @@ void registerAllDialects(mlir::DialectRegistry &registry);
 /// Registers every pass and pipeline by its flag, for tds-opt.
 void registerAllPasses();
 
-/// Makes loops of equal layers where there are `minLayers` or more; 0: nothing.
-/// What the front end emits comes here first.
-void buildLayerPipeline(mlir::OpPassManager &manager, int64_t minLayers);
+/// Makes loops of equal layers where there are `minLayers` or more, with
+/// `minOps` operations; 0 layers: nothing. What the front end emits comes here
+/// first.
+void buildLayerPipeline(mlir::OpPassManager &manager, int64_t minLayers,
+                        int64_t minOps = 0);
 
 /// From what the front end emits to entries with all the results and variables
 /// that they will have: the first part of the pipeline below.

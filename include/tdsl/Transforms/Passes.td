@@ -128,7 +128,8 @@ def RollLayersPass : Pass<"tds-roll-layers", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::tdsl::tds::TDSDialect", "::mlir::func::FuncDialect"];
   let options = [
-    Option<"minLayers", "min-layers", "int64_t", "8", "The fewest layers that become a loop">
+    Option<"minLayers", "min-layers", "int64_t", "8", "The fewest layers that become a loop">,
+    Option<"minOps", "min-ops", "int64_t", "0", "The fewest operations, in the layers of an entry, that become loops">
   ];
   let statistics = [
     Statistic<"numVariables", "variables", "Number of variables that hold those of several layers">,

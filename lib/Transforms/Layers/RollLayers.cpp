@@ -455,7 +455,34 @@ static void eraseUncalled(ModuleOp module, const FunctionClasses &functions) {
       function.erase();
 }
 
-RolledLayers tdsl::rollLayers(ModuleOp module, int64_t minLayers) {
+/// The operations of a block, with those of the functions that it calls.
+static int64_t countOps(Operation *op, const FunctionClasses &functions) {
+  if (auto call = dyn_cast<func::CallOp>(op)) {
+    int64_t count = 0;
+    if (func::FuncOp callee = functions.lookup(call))
+      for (Operation &inner : callee.getBody().front().without_terminator())
+        count += countOps(&inner, functions);
+    return count;
+  }
+  int64_t count = isa<tds::ConstantOp>(op) ? 0 : 1;
+  if (auto fold = dyn_cast<tds::FoldOp>(op))
+    for (Operation &inner : fold.getBlock()->without_terminator())
+      count += countOps(&inner, functions);
+  return count;
+}
+
+/// The operations in the layers of an entry.
+static int64_t countOps(const EntryRuns &entry,
+                        const FunctionClasses &functions) {
+  int64_t count = 0;
+  for (const Run &run : entry.runs)
+    for (unsigned i = run.start; i < run.getEnd(); ++i)
+      count += countOps(entry.ops[i], functions);
+  return count;
+}
+
+RolledLayers tdsl::rollLayers(ModuleOp module, int64_t minLayers,
+                              int64_t minOps) {
   RolledLayers rolled;
   if (minLayers < 2)
     return rolled;
@@ -488,6 +515,10 @@ RolledLayers tdsl::rollLayers(ModuleOp module, int64_t minLayers) {
     for (auto &entry : entries)
       changes |= entry->forbid(groups);
   }
+  if (llvm::all_of(entries, [&](const std::unique_ptr<EntryRuns> &entry) {
+        return countOps(*entry, functions) < minOps;
+      }))
+    return rolled;
   SymbolTable symbols(module);
   for (Group &group : groups.groups) {
     group.isAllowed &= !symbols.lookup(group.name);
@@ -528,7 +559,7 @@ struct RollLayersPass : public tdsl::impl::RollLayersPassBase<RollLayersPass> {
           << "; a loop is made of at least 2 layers";
       return signalPassFailure();
     }
-    RolledLayers rolled = rollLayers(getOperation(), minLayers);
+    RolledLayers rolled = rollLayers(getOperation(), minLayers, minOps);
     numVariables += rolled.variables;
     numLoops += rolled.loops;
     if (rolled.loops == 0)

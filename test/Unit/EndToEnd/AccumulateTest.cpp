@@ -80,8 +80,10 @@ static void expectClose(const std::vector<Named> &actual,
 /// for the whole batch.
 static void expectWhole(const char *program,
                         llvm::ArrayRef<const char *> partings,
-                        llvm::function_ref<std::vector<Named>(Path &)> run) {
+                        llvm::function_ref<std::vector<Named>(Path &)> run,
+                        const std::string &always = "") {
   CompileOptions whole;
+  whole.flags = always;
   whole.ptx = whole.cpu = false;
   auto reference = compileProgram(program, whole);
   ASSERT_EQ(reference.size(), 1u);
@@ -89,7 +91,7 @@ static void expectWhole(const char *program,
   for (const char *flags : partings) {
     SCOPED_TRACE(flags);
     CompileOptions options;
-    options.flags = flags;
+    options.flags = always + " " + flags;
     auto paths = compileProgram(program, options);
     ASSERT_GE(paths.size(), 2u);
     for (auto &path : paths) {
@@ -135,13 +137,14 @@ step train(x: f32[B, I], y: i32[B]) -> (loss: f32, each: f32[B]) {
   (loss, each)
 }
 )";
-  expectWhole(program, {"--accum=2", "--accum=4"}, [](Path &path) {
+  auto run = [](Path &path) {
     std::mt19937 generator(1);
     std::vector<Named> all;
     for (unsigned step = 0; step < 3; ++step)
       all.push_back(path.call("train", makeBatch(generator)));
     return all;
-  });
+  };
+  expectWhole(program, {"--accum=2", "--accum=4"}, run, "--roll-layers=8");
 }
 
 // The commands of a step do not depend on the number of parts.
