@@ -15,8 +15,8 @@ namespace tdsl {
 /// fewer are worth more as code of their own, which is fused across layers.
 inline constexpr int64_t kDefaultRolledLayers = 8;
 /// The fewest operations, of all layers of an entry's loops together, that
-/// become loops where nothing else is asked for. Code of fewer is compiled in no
-/// time, has few kernels, and takes fewer launches as code of each layer.
+/// become loops where nothing else is asked for. Code of fewer is compiled in
+/// no time, has few kernels, and takes fewer launches as code of each layer.
 inline constexpr int64_t kDefaultRolledOps = 1000;
 
 struct RolledLayers {
