@@ -39,19 +39,60 @@ static bool computes(Operation &op) {
 
 static int64_t countBody(Block &body) { return llvm::count_if(body, computes); }
 
-/// An attention with products over the depth and over the width of the heads,
-/// of the pairs that its mask leaves.
+/// The pairs that the mask of an attention leaves.
+template <typename Op> static int64_t countPairs(Op op) {
+  return times(countPoints(op.getBatch()),
+               getBand(op).countPairs(op.getNumQueries(), op.getNumKeys()));
+}
+
+namespace {
+/// What an attention multiplies for each pair, and the types of the factors.
+struct PairProduct {
+  int64_t operations;
+  Type lhs, rhs;
+};
+} // namespace
+
+/// What is computed of queries and keys has the type of the sums, unless the
+/// operation says that it is rounded.
+template <typename Op> static SmallVector<PairProduct> getPairProducts(Op op) {
+  int64_t depth = 2 * op.getDepth(), width = 2 * op.getWidth();
+  auto typeOf = [](Value value) {
+    return getElementTypeOrSelf(value.getType());
+  };
+  Type query = typeOf(op.getQuery()), key = typeOf(op.getKey()),
+       value = typeOf(op.getValue());
+  bool isNarrow = op.getNarrowFactors();
+  Type weight = isNarrow || op.getNarrowWeights() ? value : op.getComputeType();
+  if constexpr (std::is_same_v<Op, AttentionOp>) {
+    return {{depth, query, key}, {width, weight, value}};
+  } else {
+    // Queries and keys each compute scores and weights for themselves.
+    Type adjoint = typeOf(op.getAdjoint()),
+         slope = isNarrow ? value : op.getComputeType();
+    return {{2 * depth, query, key},
+            {2 * width, adjoint, value},
+            {depth, slope, key},
+            {depth, slope, query},
+            {width, weight, adjoint}};
+  }
+}
+
 /// Each weight is a difference, an exp and a quotient, or two with a product.
-template <typename Op>
-static int64_t countAttention(Op op, int64_t byDepth, int64_t byWidth) {
-  int64_t pairs =
-      times(countPoints(op.getBatch()),
-            getBand(op).countPairs(op.getNumQueries(), op.getNumKeys()));
-  int64_t body = 4;
+template <typename Op> static int64_t countAttention(Op op) {
+  int64_t each = 4;
   for (Region &region : op->getRegions())
-    body += countBody(region.front());
-  return times(pairs,
-               2 * (byDepth * op.getDepth() + byWidth * op.getWidth()) + body);
+    each += countBody(region.front());
+  for (const PairProduct &product : getPairProducts(op))
+    each += product.operations;
+  return times(countPairs(op), each);
+}
+
+static int64_t countContraction(ContractOp contract) {
+  int64_t terms = 1;
+  for (auto [axis, extent] : contract.getExtentOfAxis())
+    terms = times(terms, extent);
+  return times(terms, 2);
 }
 
 /// Kernels hold nothing else (kernel_c1).
@@ -69,15 +110,10 @@ static int64_t countOperation(Operation &op) {
                          isFloat(scatter.getResult()));
       })
       .Case([](ContractOp contract) {
-        if (!isFloat(contract.getResult()))
-          return int64_t(0);
-        int64_t terms = 1;
-        for (auto [axis, extent] : contract.getExtentOfAxis())
-          terms = times(terms, extent);
-        return times(terms, 2);
+        return isFloat(contract.getResult()) ? countContraction(contract) : 0;
       })
-      .Case([](AttentionOp op) { return countAttention(op, 1, 1); })
-      .Case([](AttentionGradOp op) { return countAttention(op, 4, 3); })
+      .Case([](AttentionOp op) { return countAttention(op); })
+      .Case([](AttentionGradOp op) { return countAttention(op); })
       .Case([](KernelOp part) { return countFloatOperations(part); })
       .Default([](Operation &) { return int64_t(0); });
 }
@@ -86,5 +122,32 @@ int64_t tdsl::countFloatOperations(KernelOp kernel) {
   int64_t total = 0;
   for (Operation &op : kernel.getBody().front())
     total = std::min(kMost, total + countOperation(op));
+  return total;
+}
+
+int64_t tdsl::countProducts(KernelOp kernel, Type type) {
+  auto countPairsOf = [&](auto op) {
+    int64_t each = 0;
+    for (const PairProduct &product : getPairProducts(op))
+      if (product.lhs == type && product.rhs == type)
+        each += product.operations;
+    return times(countPairs(op), each);
+  };
+  int64_t total = 0;
+  kernel.walk([&](Operation *op) {
+    int64_t count =
+        llvm::TypeSwitch<Operation *, int64_t>(op)
+            .Case([&](ContractOp contract) {
+              bool isOf = llvm::all_of(
+                  ValueRange{contract.getLhs(), contract.getRhs()},
+                  [&](Value factor) {
+                    return getElementTypeOrSelf(factor.getType()) == type;
+                  });
+              return isOf ? countContraction(contract) : 0;
+            })
+            .Case<AttentionOp, AttentionGradOp>(countPairsOf)
+            .Default([](Operation *) { return int64_t(0); });
+    total = std::min(kMost, total + count);
+  });
   return total;
 }

@@ -28,6 +28,8 @@ struct Figure {
   llvm::StringRef key;
   double TargetDescription::*member;
   bool isOfGPU;
+  /// Not every device has it.
+  bool isOptional = false;
 };
 constexpr Figure figures[] = {
     {"multiprocessors", &TargetDescription::multiprocessors, false},
@@ -45,6 +47,10 @@ constexpr Figure figures[] = {
     {"cache_gb_per_s", &TargetDescription::cacheGBPerS, false},
     {"cache_latency_ns", &TargetDescription::cacheLatencyNs, true},
     {"f32_gflop_per_s", &TargetDescription::f32GflopPerS, false},
+    {"f16_tensor_gflop_per_s", &TargetDescription::f16TensorGflopPerS, true,
+     true},
+    {"bf16_tensor_gflop_per_s", &TargetDescription::bf16TensorGflopPerS, true,
+     true},
     {"element_gop_per_s", &TargetDescription::elementGopPerS, false},
     {"launch_ns", &TargetDescription::launchNs, false},
 };
@@ -123,7 +129,7 @@ TargetDescription::parse(llvm::StringRef text, llvm::StringRef name) {
   for (const Figure &figure : figures) {
     known.insert(figure.key);
     const json::Value *entry = given->get(figure.key);
-    if (!entry && figure.isOfGPU && result.isCPU)
+    if (!entry && (figure.isOptional || (figure.isOfGPU && result.isCPU)))
       continue;
     if (!entry)
       return fail(name, "lacks the figure '" + figure.key + "'");

@@ -133,18 +133,38 @@ Picture report::drawMemory(const TargetReport &target, const Entry &entry) {
 // Roofline
 //===----------------------------------------------------------------------===//
 
+double Device::getComputeSeconds(const Launch &launch) const {
+  auto seconds = [](double flops, double perSecond) {
+    return flops > 0 ? flops / perSecond : 0;
+  };
+  return seconds(double(launch.flops - launch.f16Flops - launch.bf16Flops),
+                 flopsPerSecond) +
+         seconds(double(launch.f16Flops), f16PerSecond) +
+         seconds(double(launch.bf16Flops), bf16PerSecond);
+}
+
+double Device::getSeconds(const Launch &launch) const {
+  return std::max(launch.bytes / bytesPerSecond, getComputeSeconds(launch));
+}
+
 Picture report::drawRoofline(const TargetReport &target, const Entry &entry) {
   struct Dot {
     double bytes = 0, flops = 0, seconds = 0;
     int64_t launches = 0;
   };
-  double bandwidth = target.device.bytesPerSecond,
-         peak = target.device.flopsPerSecond;
+  const Device &device = target.device;
+  double bandwidth = device.bytesPerSecond;
+  // The roofs of what the entry computes, the lowest first.
+  SmallVector<double> roofs = {device.flopsPerSecond};
   llvm::MapVector<unsigned, Dot> dots;
   double total = 0;
   for (const Launch &launch : entry.launches) {
-    double seconds = std::max(launch.bytes / bandwidth, launch.flops / peak);
+    double seconds = device.getSeconds(launch);
     total += seconds;
+    if (launch.f16Flops > 0)
+      roofs.push_back(device.f16PerSecond);
+    if (launch.bf16Flops > 0)
+      roofs.push_back(device.bf16PerSecond);
     if (!launch.flops || !launch.bytes)
       continue;
     Dot &dot = dots[launch.kernel];
@@ -153,6 +173,9 @@ Picture report::drawRoofline(const TargetReport &target, const Entry &entry) {
     dot.seconds += seconds;
     dot.launches += launch.runs;
   }
+  llvm::sort(roofs);
+  roofs.erase(llvm::unique(roofs), roofs.end());
+  double peak = roofs.back();
   double least = 1.0 / 16, most = 4 * peak / bandwidth;
   for (auto &[kernel, dot] : dots) {
     least = std::min(least, dot.flops / dot.bytes / 2);
@@ -191,8 +214,13 @@ Picture report::drawRoofline(const TargetReport &target, const Entry &entry) {
                        "{3:f1}H{4:f1}\"/>\n",
                        x(least), y(least * bandwidth), x(ridge), y(peak),
                        frame.getRight());
-  canvas.label("note", frame.getRight(), y(peak) - 24, "end",
-               formatCount(peak) + "FLOP/s");
+  // Lower ones begin where they leave the way to the highest.
+  for (double roof : ArrayRef(roofs).drop_back())
+    canvas.os << formatv("<path class=\"roof\" d=\"M{0:f1} {1:f1}H{2:f1}\"/>\n",
+                         x(roof / bandwidth), y(roof), frame.getRight());
+  for (double roof : roofs)
+    canvas.label("note", frame.getRight(), y(roof) - (roof == peak ? 24 : 6),
+                 "end", formatCount(roof) + "FLOP/s");
   canvas.label("note", x(least) + 26, y(least * bandwidth) + 4, "start",
                formatCount(bandwidth) + "B/s");
   auto order = dots.takeVector();
@@ -204,8 +232,7 @@ Picture report::drawRoofline(const TargetReport &target, const Entry &entry) {
   for (auto [rank, item] : llvm::enumerate(order)) {
     auto &[number, dot] = item;
     const Kernel &kernel = target.kernels[number];
-    double intensity = dot.flops / dot.bytes,
-           rate = std::min(peak, intensity * bandwidth),
+    double intensity = dot.flops / dot.bytes, rate = dot.flops / dot.seconds,
            share = total > 0 ? dot.seconds / total : 0;
     canvas.os << formatv(
         "<g><title>{0}: {1}, {2} launches, {3:f2} FLOP a byte, {4:f1} % of the "

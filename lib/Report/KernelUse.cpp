@@ -64,6 +64,9 @@ KernelUse report::getUse(tds::KernelOp kernel) {
   use.isResult.assign(outputs.size(), false);
   markResults(kernel, outputs, use.isResult);
   use.flops = countFloatOperations(kernel);
+  MLIRContext *context = kernel.getContext();
+  use.f16Flops = countProducts(kernel, Float16Type::get(context));
+  use.bf16Flops = countProducts(kernel, BFloat16Type::get(context));
   unsigned numInputs = kernel.getInputs().size();
   use.isFactor.assign(numInputs, false);
   // Of a tensor that is read at computed indices only, a gather, no more is

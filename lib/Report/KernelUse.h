@@ -20,8 +20,8 @@ struct KernelUse {
   /// write: its result, or what the kernel makes of each element of it. Of
   /// several such tensors it is the first: the others follow from that one.
   llvm::SmallVector<bool> isResult;
-  /// Operations on floats.
-  int64_t flops = 0;
+  /// Operations on floats, and those of them in products of two f16 or bf16.
+  int64_t flops = 0, f16Flops = 0, bf16Flops = 0;
   /// What later stages read of what the kernel itself has written.
   int64_t innerBytes = 0;
 };

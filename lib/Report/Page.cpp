@@ -269,12 +269,23 @@ private:
     }
     double seconds = 0;
     for (const Launch &launch : entry.launches)
-      seconds += std::max(launch.bytes / device.bytesPerSecond,
-                          launch.flops / device.flopsPerSecond);
+      seconds += device.getSeconds(launch);
+    std::string products;
+    auto addProducts = [&](StringRef type, int64_t Launch::*count,
+                           double perSecond) {
+      bool isUsed = llvm::any_of(entry.launches, [&](const Launch &launch) {
+        return launch.*count > 0;
+      });
+      if (isUsed && perSecond > device.flopsPerSecond)
+        products += ", in products of " + type.str() + " " +
+                    formatCount(perSecond) + "FLOP/s";
+    };
+    addProducts("f16", &Launch::f16Flops, device.f16PerSecond);
+    addProducts("bf16", &Launch::bf16Flops, device.bf16PerSecond);
     os << "<p class=\"soft\">What each kernel can reach at most on "
        << escape(device.name) << " (" << formatCount(device.bytesPerSecond)
-       << "B/s, " << formatCount(device.flopsPerSecond)
-       << "FLOP/s); the area is its share of the least time, "
+       << "B/s, " << formatCount(device.flopsPerSecond) << "FLOP/s" << products
+       << "); the area is its share of the least time, "
        << llvm::formatv("{0:f3}", seconds * 1e3)
        << " ms in all. A bound, not a measurement.</p>\n"
        << makeSVG(drawRoofline(target, entry), "Roofline of " + entry.name);

@@ -231,6 +231,8 @@ private:
     launch.places = getPlaces(op.getLoc(), sourceFolder);
     const KernelUse &use = uses[launch.kernel];
     launch.flops = runs * use.flops;
+    launch.f16Flops = runs * use.f16Flops;
+    launch.bf16Flops = runs * use.bf16Flops;
     launch.bytes += runs * use.innerBytes;
     llvm::SmallSetVector<BufferAttr, 8> read;
     for (auto [i, buffer] :

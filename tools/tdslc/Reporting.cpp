@@ -59,6 +59,11 @@ void Reporting::addTarget(ModuleOp plan, const Target &target, StringRef file,
               : options.targetDescription)) {
     described.device = {device->name, device->memoryGBPerS * 1e9,
                         device->f32GflopPerS * 1e9};
+    // A device without such units takes such numbers as it takes others.
+    described.device.f16PerSecond =
+        std::max(device->f16TensorGflopPerS, device->f32GflopPerS) * 1e9;
+    described.device.bf16PerSecond =
+        std::max(device->bf16TensorGflopPerS, device->f32GflopPerS) * 1e9;
   } else {
     // Without figures the page has no roof; compiling has refused a wrong file.
     llvm::consumeError(device.takeError());

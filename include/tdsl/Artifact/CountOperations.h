@@ -19,6 +19,10 @@ namespace tdsl {
 /// which JSON keeps exactly.
 int64_t countFloatOperations(tds::KernelOp kernel);
 
+/// Those of them that are multiplications and additions of products whose
+/// operands are both of `type`, as units for matrices of 16-bit floats do them.
+int64_t countProducts(tds::KernelOp kernel, mlir::Type type);
+
 } // namespace tdsl
 
 #endif // TDSL_ARTIFACT_COUNTOPERATIONS_H

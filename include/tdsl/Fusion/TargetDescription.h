@@ -35,6 +35,9 @@ struct TargetDescription {
   /// Of the whole device; 10^9 bytes and operations a second. A fused
   /// multiply-add counts as two.
   double memoryGBPerS = 0, cacheBytes = 0, cacheGBPerS = 0, f32GflopPerS = 0;
+  /// Of a GPU with units that multiply matrices of such numbers: at most, and
+  /// for reports only. 0 where it has none.
+  double f16TensorGflopPerS = 0, bf16TensorGflopPerS = 0;
   /// Operations of bodies, as in element kernels; 10^9 a second.
   double elementGopPerS = 0;
   /// Of a GPU: how long a multiprocessor waits for an answer of the cache.

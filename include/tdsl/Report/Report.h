@@ -100,8 +100,9 @@ struct Launch {
   /// Bytes that it reads and writes, and those of them that no plan could save;
   /// in a loop, of all iterations.
   int64_t bytes = 0, leastBytes = 0;
-  /// Operations on floats.
-  int64_t flops = 0;
+  /// Operations on floats, and those of them in products of two f16 or two
+  /// bf16.
+  int64_t flops = 0, f16Flops = 0, bf16Flops = 0;
   std::vector<Edge> inputs;
   /// Of TargetReport::notes.
   std::vector<unsigned> notes;
@@ -159,6 +160,13 @@ struct Duration {
 struct Device {
   std::string name;
   double bytesPerSecond = 0, flopsPerSecond = 0;
+  /// Of products of two f16 or two bf16; no less than flopsPerSecond.
+  double f16PerSecond = 0, bf16PerSecond = 0;
+
+  /// The least time that a launch, with all its runs, can compute for, and can
+  /// take.
+  double getComputeSeconds(const Launch &launch) const;
+  double getSeconds(const Launch &launch) const;
 };
 
 struct TargetReport {
