@@ -40,6 +40,72 @@ std::map<std::string, InputHint> testing::parseHints(StringRef text) {
   return hints;
 }
 
+static bool isInteger(Value value) {
+  return isa<IntegerType, IndexType>(getElementTypeOrSelf(value.getType()));
+}
+
+/// Below what numbers of `input` have to be, where they are indices or are
+/// compared with one as they are; 0 where they are neither.
+static int64_t getIndexBound(Value input) {
+  std::optional<int64_t> bound;
+  auto limit = [&](int64_t extent) {
+    bound = std::min(bound.value_or(extent), extent);
+  };
+  SmallVector<Value> worklist{input};
+  llvm::DenseSet<Value> seen;
+  auto follow = [&](Value value) {
+    if (isInteger(value) && seen.insert(value).second)
+      worklist.push_back(value);
+  };
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    for (OpOperand &use : value.getUses()) {
+      Operation *user = use.getOwner();
+      if (auto read = dyn_cast<tds::ReadOp>(user)) {
+        if (read.getTensor() == value)
+          follow(read.getResult());
+        for (auto [axis, index] : llvm::enumerate(read.getIndices()))
+          if (index == value)
+            limit(read.getTensorType().getDimSize(axis));
+      } else if (auto compare = dyn_cast<tds::CompareOp>(user)) {
+        Value other = user->getOperand(1 - use.getOperandNumber());
+        while (auto cast = other.getDefiningOp<tds::CastOp>())
+          other = cast.getOperand();
+        auto index = dyn_cast<BlockArgument>(other);
+        auto generic =
+            index ? dyn_cast<tds::GenericOp>(index.getOwner()->getParentOp())
+                  : tds::GenericOp();
+        if (generic && index.getArgNumber() < generic.getNumParallel())
+          limit(generic.getExtents()[index.getArgNumber()]);
+      } else if (auto fold = dyn_cast<tds::FoldOp>(user)) {
+        for (auto [outer, inner] : llvm::zip_equal(
+                 fold.getInvariants(), fold.getInvariantArguments()))
+          if (outer == value)
+            follow(inner);
+        for (auto [outer, inner] :
+             llvm::zip_equal(fold.getSlices(), fold.getSliceArguments()))
+          if (outer == value)
+            follow(inner);
+      } else if (isa<tds::YieldOp>(user)) {
+        auto generic = dyn_cast<tds::GenericOp>(user->getParentOp());
+        if (generic && !generic.hasReduction())
+          follow(generic.getResult());
+      } else if (auto scatter = dyn_cast<tds::ScatterOp>(user->getParentOp());
+                 scatter && user->hasTrait<OpTrait::IsTerminator>()) {
+        for (auto [axis, index] : llvm::enumerate(scatter.getYieldedIndices()))
+          if (index == value)
+            limit(scatter.getType().getDimSize(axis));
+      } else if (isa<tds::CastOp, tds::ReshapeOp, tds::BroadcastOp,
+                     tds::TransposeOp, tds::SelectOp, tds::StopGradientOp,
+                     tds::IndependentOp>(user)) {
+        follow(user->getResult(0));
+      }
+    }
+  }
+  // Every integer type holds it.
+  return std::min<int64_t>(bound.value_or(0), 128);
+}
+
 static double uniform(Random &random, double low, double high) {
   return low +
          (high - low) * static_cast<double>(random.next() >> 11) * 0x1p-53;
@@ -104,6 +170,9 @@ testing::drawInputs(func::FuncOp entry,
       continue;
     auto known = hints.find(name.getValue().str());
     InputHint hint = known == hints.end() ? InputHint() : known->second;
+    // A text without such lines: what is an index stays inside.
+    if (known == hints.end() && isInteger(entry.getArgument(i)))
+      hint.below = getIndexBound(entry.getArgument(i));
     auto type = cast<RankedTensorType>(entry.getArgumentTypes()[i]);
     Tensor tensor(*tds::getElementKind(type.getElementType()), type.getShape());
     for (int64_t k = 0; k < tensor.numElements(); ++k) {

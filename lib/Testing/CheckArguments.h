@@ -29,7 +29,8 @@ std::map<std::string, reference::Tensor> drawVariables(mlir::ModuleOp module,
                                                        Random &random);
 
 /// A value for each input of an entry, by name; some with a default are left
-/// out.
+/// out. Integers that the entry takes for indices are within their range, also
+/// where no hint says so.
 std::map<std::string, reference::Tensor>
 drawInputs(mlir::func::FuncOp entry,
            const std::map<std::string, InputHint> &hints, Random &random);

@@ -74,7 +74,8 @@ public:
   /// Arguments are random. A line `// input NAME: ids N` in the text draws the
   /// integers of an input from [0, N), `whole` gives small whole numbers, `any`
   /// also NaN, infinities and the largest and least numbers. `ids N outside`
-  /// draws one of them N too high or below 0.
+  /// draws one of them N too high or below 0. Without such a line integers that
+  /// are indices are drawn from their range.
   ///
   /// Lines `// define N = 4` stand for `-D N=4`; what follows a line
   /// `// file PATH` is a file that the program imports.
