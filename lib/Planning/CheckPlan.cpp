@@ -3,9 +3,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Memory is a map from ranges of bytes to the value that lies there, and the
-// place in that value where the range begins. A value is the function's SSA
-// value behind its views. A command that finds anything but what the function
+// A value is the function's SSA value behind its views; PlanMemory.h says where
+// values lie. A command that finds anything but what the function
 // says, whatever the reason (order, an overlap, a wrong offset), is an error.
 //
 // A loop is replayed once, for any of its iterations: what its commands write
@@ -17,150 +16,18 @@
 //===----------------------------------------------------------------------===//
 
 #include "EntryPlanner.h"
+#include "PlanMemory.h"
 
 #include "tdsl/Planning/Planner.h"
 
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
-#include <map>
-
 using namespace mlir;
 using namespace tdsl;
 using namespace tdsl::plan;
 
 namespace {
-
-/// What a range of bytes holds: a value, or one byte all over, or nothing
-/// known.
-struct Content {
-  Value value;
-  std::optional<uint8_t> byte;
-  /// Where the range begins in the value.
-  int64_t begin = 0;
-  /// The command that wrote it, or null.
-  Operation *writer = nullptr;
-};
-
-/// A range that moves from one iteration to the next is a memory of its own:
-/// that of the iteration that is replayed.
-struct MovingPlace {
-  BufferAttr buffer;
-  Content content;
-};
-
-class Memory {
-public:
-  void write(BufferAttr buffer, Content content) {
-    if (buffer.getBytes() == 0)
-      return;
-    llvm::erase_if(moving, [&](const MovingPlace &place) {
-      return place.buffer.overlaps(buffer);
-    });
-    if (!buffer.getStrides().empty()) {
-      // All that it may be in is unknown now.
-      forget(buffer.getSpan());
-      moving.push_back({buffer, content});
-      return;
-    }
-    forget(buffer);
-    spaces[{static_cast<int>(buffer.getSpace()), buffer.getIndex()}]
-          [buffer.getOffset()] = {buffer.getEnd(), content};
-  }
-
-  /// What a buffer holds besides: of two stacks of which one begins a place
-  /// behind the other both are in most places.
-  void add(BufferAttr buffer, Content content) {
-    if (buffer.getBytes() == 0)
-      return;
-    (buffer.getStrides().empty() ? others : moving)
-        .push_back({buffer, content});
-  }
-
-  bool holdsBesides(BufferAttr buffer, Value value) const {
-    return llvm::any_of(buffer.getStrides().empty() ? others : moving,
-                        [&](const MovingPlace &place) {
-                          return place.buffer == buffer &&
-                                 place.content.value == value &&
-                                 place.content.begin == 0;
-                        });
-  }
-
-  /// The content of the whole buffer, or nothing where it is not of one piece.
-  std::optional<Content> read(BufferAttr buffer) {
-    if (!buffer.getStrides().empty()) {
-      for (const MovingPlace &place : moving)
-        if (place.buffer == buffer)
-          return place.content;
-      return std::nullopt;
-    }
-    for (const MovingPlace &place : others)
-      if (place.buffer == buffer)
-        return place.content;
-    auto &space =
-        spaces[{static_cast<int>(buffer.getSpace()), buffer.getIndex()}];
-    auto it = space.upper_bound(buffer.getOffset());
-    if (it == space.begin())
-      return std::nullopt;
-    --it;
-    if (it->second.end < buffer.getEnd())
-      return std::nullopt;
-    Content content = it->second.content;
-    content.begin += buffer.getOffset() - it->first;
-    return content;
-  }
-
-  /// The command that last wrote a byte of the buffer which is not `value`'s.
-  Operation *findOtherWriter(BufferAttr buffer, Value value) {
-    for (auto &[begin, range] :
-         spaces[{static_cast<int>(buffer.getSpace()), buffer.getIndex()}])
-      if (begin < buffer.getEnd() && range.end > buffer.getOffset() &&
-          range.content.value != value && range.content.writer)
-        return range.content.writer;
-    return nullptr;
-  }
-
-  /// Nothing is known of the buffer any more.
-  void forget(BufferAttr buffer) {
-    if (buffer.getBytes() == 0)
-      return;
-    llvm::erase_if(others, [&](const MovingPlace &place) {
-      return place.buffer.overlaps(buffer);
-    });
-    auto &space =
-        spaces[{static_cast<int>(buffer.getSpace()), buffer.getIndex()}];
-    splitAt(space, buffer.getOffset());
-    splitAt(space, buffer.getEnd());
-    space.erase(space.lower_bound(buffer.getOffset()),
-                space.lower_bound(buffer.getEnd()));
-  }
-
-  std::vector<MovingPlace> moving;
-  /// What ranges that do not move hold besides.
-  std::vector<MovingPlace> others;
-
-private:
-  struct Range {
-    int64_t end;
-    Content content;
-  };
-  using Ranges = std::map<int64_t, Range>;
-
-  static void splitAt(Ranges &space, int64_t at) {
-    auto it = space.upper_bound(at);
-    if (it == space.begin())
-      return;
-    --it;
-    if (it->first == at || it->second.end <= at)
-      return;
-    Range rest = it->second;
-    rest.content.begin += at - it->first;
-    it->second.end = at;
-    space[at] = rest;
-  }
-
-  std::map<std::pair<int, int64_t>, Ranges> spaces;
-};
 
 class PlanChecker {
 public:
