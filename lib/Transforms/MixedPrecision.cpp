@@ -10,6 +10,7 @@
 
 #include "NarrowFolds.h"
 #include "Phases.h"
+#include "WideValues.h"
 
 #include "tdsl/Dialect/TDS/LayerAttributes.h"
 #include "tdsl/Dialect/TDS/TDSOps.h"
@@ -20,7 +21,6 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/SmallBitVector.h"
 
 namespace tdsl {
 #define GEN_PASS_DEF_MIXEDPRECISIONPASS
@@ -101,50 +101,6 @@ static bool isPermutation(Operation *op) {
   return !read.getClamped() &&
          getNumElements(moved) == getNumElements(generic.getResult()) &&
          llvm::all_of(read.getIndices(), llvm::IsaPred<BlockArgument>);
-}
-
-/// The factors of the products that a generic sums, where that is a
-/// contraction: each factor has a loop index of its own, and each summed index
-/// is in both. A sum without these reads what it reads once and is bound by
-/// memory.
-static MulOp getProductOfContraction(GenericOp generic) {
-  if (generic.getKind() != ReductionKind::Sum || !isF32(generic.getResult()))
-    return {};
-  auto product = generic.getYielded().getDefiningOp<MulOp>();
-  if (!product)
-    return {};
-  Block *block = generic.getBlock();
-  auto getIndices = [&](Value factor) {
-    llvm::SmallBitVector indices(block->getNumArguments());
-    SmallVector<Value> open{factor};
-    llvm::SmallPtrSet<Operation *, 16> seen;
-    while (!open.empty()) {
-      Value value = open.pop_back_val();
-      if (auto argument = dyn_cast<BlockArgument>(value)) {
-        if (argument.getOwner() == block)
-          indices.set(argument.getArgNumber());
-        continue;
-      }
-      Operation *op = value.getDefiningOp();
-      if (op->getBlock() == block && seen.insert(op).second)
-        llvm::append_range(open, op->getOperands());
-    }
-    return indices;
-  };
-  llvm::SmallBitVector lhs = getIndices(product.getLhs()),
-                       rhs = getIndices(product.getRhs());
-  bool lhsOwn = false, rhsOwn = false;
-  for (unsigned i = 0, end = block->getNumArguments(); i < end; ++i) {
-    if (i >= generic.getNumParallel()) {
-      if (!lhs[i] || !rhs[i])
-        return {};
-      continue;
-    }
-    bool counts = generic.getExtents()[i] != 1;
-    lhsOwn |= counts && lhs[i] && !rhs[i];
-    rhsOwn |= counts && rhs[i] && !lhs[i];
-  }
-  return lhsOwn && rhsOwn ? product : MulOp();
 }
 
 /// What an attention, or its derivative, multiplies.
@@ -238,6 +194,7 @@ private:
   void collectOperands();
   void collectStored();
   bool mayRound(Value value);
+  Value findRoot(Value value);
   void addRoot(Value value);
   bool escapes(Value value);
   Value getLast(Value result);
@@ -284,20 +241,25 @@ bool BlockNarrower::mayRound(Value value) {
 }
 
 /// Follows the result of a contraction through element operations that have it
-/// to themselves, such as a bias or a residual: they end its kernel.
+/// to themselves, such as a bias or a residual: they end its kernel. An
+/// exponential, and what is made of it, is not rounded but for a contraction
+/// that reads it.
 Value BlockNarrower::getLast(Value result) {
+  Value last = result;
   while (result.hasOneUse()) {
     Operation *op = getGraphUser(*result.getUsers().begin());
     if (op->getBlock() != &block || !isElementwiseOf(op, result))
       break;
     result = op->getResult(0);
+    if (!isWide(result) || rounded.contains(findRoot(result)))
+      last = result;
   }
-  return result;
+  return last;
 }
 
-/// Rounds where the elements of `value` come from. What permutes these first
-/// and has them to itself comes before: it is part of the kernel.
-void BlockNarrower::addRoot(Value value) {
+/// Where the elements of `value` come from. What permutes these first and has
+/// them to itself comes before: it is part of the kernel.
+Value BlockNarrower::findRoot(Value value) {
   Value root = getRoot(value);
   while (root.hasOneUse()) {
     Operation *op = getGraphUser(*root.getUsers().begin());
@@ -305,7 +267,14 @@ void BlockNarrower::addRoot(Value value) {
       break;
     root = op->getResult(0);
   }
-  if (mayRound(root))
+  return root;
+}
+
+/// Rounds where the elements of `value` come from, for all that read it. Others
+/// than the contraction read exponentials and sums as they are.
+void BlockNarrower::addRoot(Value value) {
+  Value root = findRoot(value);
+  if (mayRound(root) && !isWideSource(getRoot(root)))
     rounded.insert(root);
 }
 
@@ -354,7 +323,7 @@ void BlockNarrower::collectStored() {
       users.insert(reader);
       across |= isReadAcross(value, reader);
     }
-    if (users.size() > 1 && across && mayRound(value))
+    if (users.size() > 1 && across && mayRound(value) && !isWide(value))
       rounded.insert(value);
   }
 }
@@ -561,6 +530,8 @@ struct MixedPrecisionPass
       auto kind = function->getAttrOfType<StringAttr>(attr::kEntry);
       if (!kind || kind == "init" || function.isExternal())
         continue;
+      if (narrow.isF16())
+        markWide(function);
       // The innermost loops first: what they leave outside is an outer loop's.
       SmallVector<FoldOp> folds;
       function.walk([&](FoldOp fold) {
@@ -583,6 +554,7 @@ struct MixedPrecisionPass
       narrowBlock(function.getBody().front());
       for (FoldOp fold : folds)
         narrowStores(fold, narrow);
+      unmarkWide(function);
       if (!keepPhases)
         removePhases(function);
     }

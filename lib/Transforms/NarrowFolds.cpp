@@ -7,6 +7,7 @@
 #include "NarrowFolds.h"
 
 #include "Phases.h"
+#include "WideValues.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -205,7 +206,9 @@ void tdsl::narrowStores(FoldOp fold, FloatType narrow) {
     Value value = yield->getOperand(i), result = fold.getResult(i), small;
     if (!getElementType(value.getType()).isF32() || !isStore(result))
       continue;
-    if (llvm::is_contained(fold.getCarried(), value))
+    if (llvm::is_contained(fold.getCarried(), value) &&
+        !isWide(
+            fold.getYielded()[cast<BlockArgument>(value).getArgNumber() - 1]))
       small = roundCarried(fold, cast<BlockArgument>(value), narrow);
     else if (auto wide = value.getDefiningOp<CastOp>();
              wide && getElementType(wide.getOperand().getType()) == narrow)

@@ -278,6 +278,9 @@ def MixedPrecisionPass : Pass<"tds-mixed-precision", "::mlir::ModuleOp"> {
 
     Everything is computed in f32 as before. Rounded is `cast(cast(x))`, which fusion makes a 16-bit tensor in memory.
 
+    In f16 no value of the forward pass is stored so that an exponential, a logarithm, a power or square, a reciprocal, or a sum or product over axes gives, or that
+    element operations make of one; a mean counts as its terms do, and what is divided by a statistic as itself.
+
     Never rounded are variables, results of the entry, what belongs to the update of the variables (marked by `tds-mark-phases`), gradients that the
     update reads, what a loop carries, what it collects for others than loops, and floats of other types. A value that only puts elements of another one in other
     places is rounded where that is, so that a weight is rounded once, whether it is read transposed or not; what a loop does not change is rounded before it,
