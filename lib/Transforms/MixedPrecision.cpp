@@ -344,7 +344,7 @@ SmallVector<unsigned> BlockNarrower::findStoredCarried(FoldOp fold) {
   for (unsigned i = 0; i < fold.getNumCarried(); ++i) {
     Value carried = fold.getCarried()[i], next = fold.getYieldedCarried()[i];
     if (!isF32(carried) || !next.getDefiningOp() ||
-        isUpdate(next.getDefiningOp()))
+        isUpdate(next.getDefiningOp()) || isWide(next))
       continue;
     llvm::SmallPtrSet<Operation *, 4> users;
     bool across = false, isFactor = false, isResult = false;
