@@ -57,6 +57,22 @@ public:
                                      llvm::ArrayRef<Trail> trails);
 
 private:
+  // Why there are copies (Reasons.cpp).
+
+  /// Why a command is there, as a sentence, and where in the program.
+  struct Reason {
+    std::string why;
+    mlir::Location loc;
+  };
+  /// As in "variable `w`", "what the loop carries".
+  std::string describe(mlir::Value value) const;
+  std::string describe(const Destination &destination) const;
+  Reason explainKept(const Destination &destination) const;
+  /// Why what is returned is copied from where it is.
+  Reason explain(const Destination &destination) const;
+  Reason explainUnaligned(mlir::Value part) const;
+  Reason explainInitial(tds::FoldOp fold, mlir::Value value) const;
+
   // Kernels and values.
 
   mlir::LogicalResult run();
@@ -127,8 +143,9 @@ private:
 
   // Commands.
 
-  void writeCopy(plan::BufferAttr from, plan::BufferAttr to);
-  void writeFill(plan::BufferAttr to, uint8_t byte);
+  void writeCopy(plan::BufferAttr from, plan::BufferAttr to,
+                 const Reason &reason);
+  void writeFill(plan::BufferAttr to, uint8_t byte, const Reason &reason);
   void writeCommands();
   void writeLaunch(tds::KernelOp kernel, unsigned number);
   /// The part of `stack` that belongs to an iteration of a fold in this block.
@@ -138,10 +155,14 @@ private:
 
   struct Copy {
     plan::BufferAttr from, to;
+    Reason reason;
   };
   struct Fill {
     plan::BufferAttr to;
     uint8_t byte;
+    Reason reason;
+    /// How many values it fills.
+    unsigned count = 1;
   };
 
   mlir::Block &block;
@@ -174,8 +195,13 @@ private:
   llvm::MapVector<mlir::Value, unsigned> bufferOf;
   /// Old values that are kept for another variable.
   llvm::MapVector<mlir::Value, unsigned> saved;
-  llvm::SmallVector<std::pair<unsigned, plan::BufferAttr>> lateCopies;
-  llvm::MapVector<mlir::Value, llvm::SmallVector<plan::BufferAttr>> copiedAtEnd;
+  struct LateCopy {
+    unsigned buffer;
+    plan::BufferAttr to;
+    Reason reason;
+  };
+  llvm::SmallVector<LateCopy> lateCopies;
+  llvm::MapVector<mlir::Value, llvm::SmallVector<Destination>> copiedAtEnd;
   llvm::SmallVector<Copy> copiesBefore, copiesBehind;
   llvm::SmallVector<Fill> fills;
   /// Slices that kernels cannot read where they lie, and their copies.

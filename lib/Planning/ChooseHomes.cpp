@@ -146,31 +146,36 @@ void BlockPlanner::planCopies() {
       if (home[argument] == destination.buffer)
         continue;
       if (!destination.isVariable) {
-        copiesBefore.push_back({home[argument], destination.buffer});
+        copiesBefore.push_back(
+            {home[argument], destination.buffer, explain(destination)});
       } else if (!changes(argument)) {
-        copiesBehind.push_back({home[argument], destination.buffer});
+        copiesBehind.push_back(
+            {home[argument], destination.buffer, explain(destination)});
       } else {
         auto [it, isNew] = saved.try_emplace(argument, 0);
         if (isNew)
           it->second =
               addBuffer(getTensorBytes(argument.getType()), 0, getEnd());
-        lateCopies.push_back({it->second, destination.buffer});
+        lateCopies.push_back(
+            {it->second, destination.buffer, explainKept(destination)});
       }
       continue;
     }
     if (auto constant = value.getDefiningOp<tds::ConstantOp>()) {
       if (std::optional<uint8_t> byte = getUniformByte(constant))
-        fills.push_back({destination.buffer, *byte});
+        fills.push_back({destination.buffer, *byte, explain(destination)});
       else
-        copiesBehind.push_back({home[value], destination.buffer});
+        copiesBehind.push_back(
+            {home[value], destination.buffer, explain(destination)});
       continue;
     }
     if (home.contains(value) && home[value] == destination.buffer)
       continue;
     if (home.contains(value))
-      copiesBehind.push_back({home[value], destination.buffer});
+      copiesBehind.push_back(
+          {home[value], destination.buffer, explain(destination)});
     else
-      copiedAtEnd[value].push_back(destination.buffer);
+      copiedAtEnd[value].push_back(destination);
   }
   for (Value argument : unaligned) {
     int64_t last = 0;
@@ -220,6 +225,7 @@ void BlockPlanner::mergeFills() {
         merged.back().to = BufferAttr::get(context, last.getSpace(),
                                            last.getIndex(), last.getOffset(),
                                            fill.to.getEnd() - last.getOffset());
+        merged.back().count += fill.count;
         continue;
       }
     }

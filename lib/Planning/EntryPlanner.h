@@ -37,6 +37,9 @@ struct PlannedCommand {
   /// Copy, Fill.
   plan::BufferAttr from = {}, to = {};
   uint8_t byte = 0;
+  std::string why = {};
+  /// Copy, Fill: why it is there, and where in the program.
+  std::optional<mlir::Location> loc = {};
   /// Launch, Loop: the kernel or fold, and its number among those of its block.
   mlir::Operation *op = nullptr;
   int64_t origin = 0;

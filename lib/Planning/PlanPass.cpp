@@ -143,13 +143,18 @@ struct PlanPass : public tdsl::impl::PlanPassBase<PlanPass> {
     };
     for (const PlannedCommand &command : plan.commands) {
       Location loc = command.op ? command.op->getLoc() : around;
+      if (command.loc)
+        loc = *command.loc;
+      auto explain = [&](Operation *written) {
+        written->setAttr(plan::attr::kWhy, builder.getStringAttr(command.why));
+      };
       switch (command.kind) {
       case PlannedCommand::Copy:
-        CopyOp::create(builder, loc, command.from, command.to);
+        explain(CopyOp::create(builder, loc, command.from, command.to));
         ++numCopies;
         break;
       case PlannedCommand::Fill:
-        FillOp::create(builder, loc, command.to, command.byte);
+        explain(FillOp::create(builder, loc, command.to, command.byte));
         break;
       case PlannedCommand::Launch:
         LaunchOp::create(builder, getLocation(cast<tds::KernelOp>(command.op)),

@@ -185,16 +185,21 @@ void BlockPlanner::allocate() {
   for (auto &[argument, number] : aligned) {
     BufferAttr from = home[argument];
     home[argument] = arena(number, argument.getType());
-    copiesBefore.push_back({from, home[argument]});
+    copiesBefore.push_back({from, home[argument], explainUnaligned(argument)});
   }
   for (auto &[argument, number] : saved)
-    copiesBefore.push_back({home[argument], arena(number, argument.getType())});
-  for (auto &[number, to] : lateCopies)
+    for (const LateCopy &late : lateCopies)
+      if (late.buffer == number) {
+        copiesBefore.push_back(
+            {home[argument], arena(number, argument.getType()), late.reason});
+        break;
+      }
+  for (auto &[number, to, reason] : lateCopies)
     copiesBehind.push_back(
         {BufferAttr::get(context, Space::Arena, 0, buffers[number].offset,
                          to.getBytes()),
-         to});
+         to, reason});
   for (auto &[value, targets] : copiedAtEnd)
-    for (BufferAttr to : targets)
-      copiesBehind.push_back({home[value], to});
+    for (const Destination &to : targets)
+      copiesBehind.push_back({home[value], to.buffer, explain(to)});
 }

@@ -14,32 +14,42 @@ using namespace tdsl::plan;
 using tds::FoldOp;
 using tds::KernelOp;
 
-void BlockPlanner::writeCopy(BufferAttr from, BufferAttr to) {
+void BlockPlanner::writeCopy(BufferAttr from, BufferAttr to,
+                             const Reason &reason) {
   PlannedCommand command{PlannedCommand::Copy};
   command.from = from;
   command.to = to;
+  command.why = reason.why;
+  command.loc = reason.loc;
   plan.commands.push_back(std::move(command));
 }
 
-void BlockPlanner::writeFill(BufferAttr to, uint8_t byte) {
+void BlockPlanner::writeFill(BufferAttr to, uint8_t byte,
+                             const Reason &reason) {
   PlannedCommand command{PlannedCommand::Fill};
   command.to = to;
   command.byte = byte;
+  command.why = reason.why;
+  command.loc = reason.loc;
   plan.commands.push_back(std::move(command));
 }
 
 void BlockPlanner::writeCommands() {
-  for (auto &[from, to] : copiesBefore)
-    writeCopy(from, to);
+  for (auto &[from, to, reason] : copiesBefore)
+    writeCopy(from, to, reason);
   for (unsigned number : order)
     if (auto kernel = dyn_cast<KernelOp>(items[number]))
       writeLaunch(kernel, number);
     else
       writeLoop(cast<FoldOp>(items[number]), number);
-  for (auto &[from, to] : copiesBehind)
-    writeCopy(from, to);
-  for (const Fill &fill : fills)
-    writeFill(fill.to, fill.byte);
+  for (auto &[from, to, reason] : copiesBehind)
+    writeCopy(from, to, reason);
+  for (const Fill &fill : fills) {
+    Reason reason = fill.reason;
+    if (fill.count > 1)
+      reason.why += ", as are " + std::to_string(fill.count - 1) + " beside it";
+    writeFill(fill.to, fill.byte, reason);
+  }
 }
 
 void BlockPlanner::writeLaunch(KernelOp kernel, unsigned number) {
@@ -107,9 +117,9 @@ void BlockPlanner::writeLoop(FoldOp fold, unsigned number) {
     std::optional<uint8_t> byte =
         constant ? getUniformByte(constant) : std::nullopt;
     if (byte)
-      writeFill(place, *byte);
+      writeFill(place, *byte, explainInitial(fold, value));
     else
-      writeCopy(home[value], place);
+      writeCopy(home[value], place, explainInitial(fold, value));
   }
   for (auto [slice, argument] :
        llvm::zip(fold.getSlices(), fold.getSliceArguments()))

@@ -63,6 +63,17 @@ std::string report::describeMoved(int64_t bytes, int64_t leastBytes) {
   return text + ", of which " + least + " cannot be saved";
 }
 
+std::string report::describeCopy(const CopyReason &copy) {
+  std::string text = std::to_string(copy.runs) +
+                     (copy.isFill      ? copy.runs == 1 ? " fill" : " fills"
+                      : copy.runs == 1 ? " copy"
+                                       : " copies") +
+                     " of " + formatBytes(double(copy.bytes) / copy.runs);
+  if (copy.place.line)
+    text += " (" + copy.place.getLine() + ")";
+  return text + ": " + copy.why;
+}
+
 std::string report::formatCount(double count) {
   static constexpr const char *units[] = {"", "k", "M", "G", "T", "P", "E"};
   unsigned unit = 0;
@@ -225,6 +236,8 @@ private:
       os << ", with " << formatBytes(entry.liveBytes[entry.peakCommand])
          << " of the arena in use at command " << entry.peakCommand;
     os << "\n";
+    for (const CopyReason &copy : entry.copies)
+      os << "  " << describeCopy(copy) << "\n";
     for (const LargeTensor &tensor : entry.largest) {
       os << "  " << formatBytes(tensor.bytes) << " " << tensor.role;
       if (!tensor.name.empty())

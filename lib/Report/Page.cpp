@@ -76,7 +76,17 @@ private:
          << "</td><td>" << formatCount(flops) << "FLOP</td><td>"
          << formatBytes(entry.getPeakBytes()) << "</td></tr>\n";
     }
-    os << "</table></div>\n<p class=\"soft\">What cannot be saved: what an "
+    os << "</table></div>\n";
+    for (const Entry &entry : target.entries) {
+      if (entry.copies.empty())
+        continue;
+      os << "<details><summary>Copies and fills of " << escape(entry.name)
+         << "</summary><ul>\n";
+      for (const CopyReason &copy : entry.copies)
+        os << "<li>" << escape(describeCopy(copy)) << "</li>\n";
+      os << "</ul></details>\n";
+    }
+    os << "<p class=\"soft\">What cannot be saved: what an "
           "entry is given and what it returns, each once, and the factors and "
           "results of contractions. Everything else could be computed where it "
           "is needed.</p>\n";

@@ -166,8 +166,10 @@ private:
   }
 
   /// A copy, or a fill, which reads nothing; it runs `runs` times a call.
-  void addCopy(Entry &entry, BufferAttr from, BufferAttr to, int64_t runs) {
+  void addCopy(Entry &entry, Operation &op, BufferAttr from, BufferAttr to,
+               int64_t runs) {
     int64_t bytes = to.getBytes();
+    addReason(entry, op, !from, runs, bytes);
     entry.numCopies += runs;
     entry.copyBytes += runs * (from ? 2 * bytes : bytes);
     if (from && isFirstRead(from))
@@ -176,6 +178,24 @@ private:
       entry.leastCopyBytes += (to.getStrides().empty() ? 1 : runs) * bytes;
     if (to.getSpace() != Space::Arena)
       known.push_back(to);
+  }
+
+  void addReason(Entry &entry, Operation &op, bool isFill, int64_t runs,
+                 int64_t bytes) {
+    auto why = op.getAttrOfType<StringAttr>(plan::attr::kWhy);
+    if (!why)
+      return;
+    std::vector<Place> places = getPlaces(op.getLoc(), sourceFolder);
+    CopyReason reason{isFill, runs, runs * bytes, why.str(),
+                      places.empty() ? Place() : places.front()};
+    for (CopyReason &other : entry.copies)
+      if (other.isFill == isFill && other.why == reason.why &&
+          other.place.getLine() == reason.place.getLine()) {
+        other.runs += runs;
+        other.bytes += reason.bytes;
+        return;
+      }
+    entry.copies.push_back(std::move(reason));
   }
 
   /// Whether what is written there is gone behind the call: a donated input's
@@ -196,9 +216,9 @@ private:
       entry.launches.push_back(readLaunch(entry, launch, runs, number));
       entry.numLaunches += runs;
     } else if (auto copy = dyn_cast<CopyOp>(op)) {
-      addCopy(entry, copy.getFrom(), copy.getTo(), runs);
+      addCopy(entry, op, copy.getFrom(), copy.getTo(), runs);
     } else if (auto fill = dyn_cast<FillOp>(op)) {
-      addCopy(entry, {}, fill.getTo(), runs);
+      addCopy(entry, op, {}, fill.getTo(), runs);
     } else {
       return false;
     }

@@ -31,6 +31,9 @@ std::vector<std::string>
 describeNotes(const TargetReport &target, const Launch &launch,
               size_t most = std::numeric_limits<size_t>::max());
 
+/// "2 copies of 4 KiB (a.tds:7): why".
+std::string describeCopy(const CopyReason &copy);
+
 /// "in 28 runs ", or nothing where a launch runs once a call.
 std::string describeRuns(const Launch &launch);
 

@@ -121,6 +121,15 @@ struct LargeTensor {
   Place place;
 };
 
+/// A copy or a fill, of which equal ones are one.
+struct CopyReason {
+  bool isFill = false;
+  int64_t runs = 0;  ///< in one call, with every iteration of loops
+  int64_t bytes = 0; ///< that it writes, all runs together
+  std::string why;
+  Place place;
+};
+
 struct Entry {
   std::string name, kind;
   std::vector<Launch> launches;
@@ -129,6 +138,7 @@ struct Entry {
   int64_t numLaunches = 0, numCopies = 0;
   /// What copies and fills move, and what of it no plan could save.
   int64_t copyBytes = 0, leastCopyBytes = 0;
+  std::vector<CopyReason> copies; ///< in the order of the plan
   int64_t arenaBytes = 0;
   /// Variables, constants and slots: there all the time.
   int64_t fixedBytes = 0;

@@ -147,6 +147,13 @@ LogicalResult PlanDialect::verifyOperationAttribute(Operation *op,
   }
   if (name == attr::kFlags)
     return success();
+  if (name == attr::kWhy) {
+    if (!isa<CopyOp, FillOp>(op) || !isa<StringAttr>(attribute.getValue()))
+      return op->emitOpError()
+             << "attribute '" << name
+             << "' is a sentence on a plan.copy or plan.fill";
+    return success();
+  }
   if (name == attr::kPeak) {
     if (!isa<EntryOp>(op))
       return op->emitOpError()

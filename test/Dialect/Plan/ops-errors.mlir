@@ -106,3 +106,8 @@ plan.entry @e "step" arena 0 input 0 result 0 scratch 0 attributes {plan.peak = 
 // expected-error @+1 {{'builtin.module' op attribute 'plan.peak' belongs on a plan.entry}}
 module attributes {plan.peak = {command = 0 : i64, live = 0 : i64, largest = []}} {
 }
+
+// -----
+
+// expected-error @+1 {{attribute 'plan.why' is a sentence on a plan.copy or plan.fill}}
+module attributes {plan.why = "because"} {}

@@ -31,6 +31,8 @@ namespace tdsl::plan {
 
 /// Names of the discardable attributes that the dialect gives a meaning to.
 namespace attr {
+/// On a copy or fill: why it is there, a sentence for people.
+inline constexpr llvm::StringLiteral kWhy = "plan.why";
 /// On a kernel function: DenseI64ArrayAttr, for each output the input whose
 /// buffer it shares, or -1.
 inline constexpr llvm::StringLiteral kInPlace = "plan.in_place";

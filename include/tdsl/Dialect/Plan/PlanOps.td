@@ -229,7 +229,7 @@ def Plan_LoopOp : Plan_Op<"loop", [ParentOneOf<["EntryOp", "LoopOp"]>, NoTermina
 def Plan_CopyOp : Plan_Op<"copy", [ParentOneOf<["EntryOp", "LoopOp"]>]> {
   let summary = "copies bytes";
   let description = [{
-    Constraint (copy_c1): both buffers have as many bytes, and are equal or disjoint.
+    Constraint (copy_c1): both buffers have as many bytes, and are equal or disjoint. `plan.why` says why no kernel writes the value there, for the report.
 
     ```mlir
     plan.copy <arena[0] 0 + 16> to <slab[0] 256 + 16>
@@ -243,7 +243,7 @@ def Plan_CopyOp : Plan_Op<"copy", [ParentOneOf<["EntryOp", "LoopOp"]>]> {
 def Plan_FillOp : Plan_Op<"fill", [ParentOneOf<["EntryOp", "LoopOp"]>]> {
   let summary = "sets every byte to one value";
   let description = [{
-    Constraint (fill_c1): the byte is from 0 to 255.
+    Constraint (fill_c1): the byte is from 0 to 255. `plan.why` is as that of a copy.
 
     ```mlir
     plan.fill <slab[0] 0 + 1024> with 0
