@@ -149,9 +149,8 @@ LogicalResult PlanDialect::verifyOperationAttribute(Operation *op,
     return success();
   if (name == attr::kWhy) {
     if (!isa<CopyOp, FillOp>(op) || !isa<StringAttr>(attribute.getValue()))
-      return op->emitOpError()
-             << "attribute '" << name
-             << "' is a sentence on a plan.copy or plan.fill";
+      return op->emitOpError() << "attribute '" << name
+                               << "' is a sentence on a plan.copy or plan.fill";
     return success();
   }
   if (name == attr::kPeak) {
