@@ -11,6 +11,7 @@
 
 #include "tdsl/Dialect/TDS/AttentionBand.h"
 #include "tdsl/Fusion/Bodies.h"
+#include "tdsl/Fusion/KernelRules.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -70,6 +71,40 @@ static double getNumProducts(ContractOp contract) {
   return products;
 }
 
+/// Tiles of 64 x 64 results, of 32 x 32 where those are few.
+static bool hasLargeTiles(ContractOp contract) {
+  auto type = cast<RankedTensorType>(contract.getType());
+  return std::ceil(double(type.getNumElements()) / 4096) >= 64;
+}
+
+double tdsl::getNumLoads(ContractOp contract, bool isLhs) {
+  ArrayRef<int64_t> own = isLhs ? contract.getLhsAxes() : contract.getRhsAxes();
+  ArrayRef<int64_t> results = contract.getResultAxes();
+  double elements = 1, across = 1;
+  for (auto [number, extent] : contract.getExtentOfAxis())
+    (llvm::is_contained(own, number) || !llvm::is_contained(results, number)
+         ? elements
+         : across) *= double(extent);
+  return elements * std::ceil(across / (hasLargeTiles(contract) ? 64 : 32));
+}
+
+/// How often the body of a generic is evaluated: that of a prologue where a
+/// factor is loaded.
+static double getNumEvaluations(Operation *op) {
+  auto generic = dyn_cast<GenericOp>(op);
+  if (!generic || !isPrologue(generic))
+    return double(getNumPoints(op));
+  ContractOp contract = *op->getBlock()->getOps<ContractOp>().begin();
+  double most = 0;
+  for (bool isLhs : {true, false}) {
+    Value factor = isLhs ? contract.getLhs() : contract.getRhs();
+    if (cast<RankedTensorType>(factor.getType()).getShape() ==
+        generic.getExtents())
+      most = std::max(most, getNumLoads(contract, isLhs));
+  }
+  return most;
+}
+
 /// An attention, or its derivative: `products` of queries and keys, and as many
 /// blocks for each tile of 32 rows.
 template <typename Op>
@@ -113,10 +148,8 @@ static KernelCost getPartCost(KernelOp kernel,
       cost.flops += 2 * products;
       double results =
           double(cast<RankedTensorType>(contract.getType()).getNumElements());
-      // Tiles of 64 x 64 results, of 32 x 32 where those are few.
-      double tiles = std::ceil(results / 4096);
-      bool isLarge = tiles >= 64;
-      cost.blocks = isLarge ? tiles : std::ceil(results / 1024);
+      bool isLarge = hasLargeTiles(contract);
+      cost.blocks = std::ceil(results / (isLarge ? 4096 : 1024));
       cost.registers = isLarge ? 80 : 48;
       cost.sharedBytes = isLarge ? 16384 : 4608;
       continue;
@@ -131,7 +164,7 @@ static KernelCost getPartCost(KernelOp kernel,
     }
     if (!isa<GenericOp, ScatterOp>(op))
       continue;
-    cost.ops += double(getNumPoints(&op)) * double(getBodyCost(&op) + 1);
+    cost.ops += getNumEvaluations(&op) * double(getBodyCost(&op) + 1);
     if (auto generic = dyn_cast<GenericOp>(op);
         generic && generic.hasReduction()) {
       rows = double(generic.getType().getNumElements());

@@ -184,6 +184,36 @@ static bool fitsRows(GenericOp generic, const KernelShape &shape) {
          generic.getExtents() == ArrayRef<int64_t>(full);
 }
 
+bool tdsl::isPrologue(GenericOp generic) {
+  return llvm::any_of(generic->getUsers(), [](Operation *user) {
+    auto reader = dyn_cast<GenericOp>(user->getParentOp());
+    return isa<ContractOp>(user) || (reader && isPrologue(reader));
+  });
+}
+
+/// A generic that makes a factor is evaluated wherever the contraction loads an
+/// element of that, so it is no sum, and the tensors that are made for it are
+/// read where it is evaluated.
+static LogicalResult verifyPrologue(GenericOp generic) {
+  if (generic.hasReduction())
+    return generic.emitOpError(
+        "makes a factor of a contraction, and reduces (kernel_c1)");
+  for (ReadOp read : getReads(generic))
+    if (read.getTensor().getDefiningOp<GenericOp>() &&
+        !(read.getTensorType().getShape() == generic.getExtents() &&
+          readsAt(read, generic.getIndices())))
+      return read.emitOpError("reads a tensor that is made in its kernel at "
+                              "other indices than its own (kernel_c1)");
+  for (Operation *user : generic->getUsers()) {
+    auto read = dyn_cast<ReadOp>(user);
+    auto reader = read ? dyn_cast<GenericOp>(read->getParentOp()) : GenericOp();
+    if (!isa<ContractOp>(user) && !(reader && isPrologue(reader)))
+      return user->emitOpError("uses a tensor that is made for a factor of a "
+                               "contraction (kernel_c1)");
+  }
+  return success();
+}
+
 LogicalResult tdsl::verifyKernelKind(KernelOp kernel) {
   Block *block = kernel.getBlock();
   KernelShape shape;
@@ -233,13 +263,13 @@ LogicalResult tdsl::verifyKernelKind(KernelOp kernel) {
   }
   for (Operation &op : block->without_terminator()) {
     auto generic = dyn_cast<GenericOp>(op);
-    if (auto contract = dyn_cast<ContractOp>(op))
-      for (Value operand : contract->getOperands())
-        if (!isa<BlockArgument>(operand))
-          return contract.emitOpError(
-              "multiplies a tensor that is made in its kernel (kernel_c1)");
     if (!generic)
       continue;
+    if (shape.kind == KernelKind::Contract && isPrologue(generic)) {
+      if (failed(verifyPrologue(generic)))
+        return failure();
+      continue;
+    }
     bool fits =
         shape.kind == KernelKind::Row
             ? fitsRows(generic, shape)

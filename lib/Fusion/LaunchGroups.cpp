@@ -17,6 +17,27 @@ using namespace mlir;
 using namespace tdsl;
 using namespace tdsl::tds;
 
+SmallVector<Update> tdsl::getUpdates(Block &block) {
+  SmallVector<Update> updates;
+  if (auto fold = dyn_cast<FoldOp>(block.getParentOp())) {
+    for (auto [before, after] :
+         llvm::zip_equal(fold.getCarried(), fold.getYieldedCarried()))
+      updates.push_back({before, after});
+    return updates;
+  }
+  auto function = cast<func::FuncOp>(block.getParentOp());
+  llvm::DenseMap<Attribute, Value> oldValues;
+  for (BlockArgument argument : function.getArguments())
+    if (Attribute variable =
+            function.getArgAttr(argument.getArgNumber(), attr::kVariable))
+      oldValues[variable] = argument;
+  for (OpOperand &operand : block.getTerminator()->getOpOperands())
+    if (Attribute variable =
+            function.getResultAttr(operand.getOperandNumber(), attr::kVariable))
+      updates.push_back({oldValues.lookup(variable), operand.get()});
+  return updates;
+}
+
 Value tdsl::getViewed(Value value) {
   while (auto reshape = value.getDefiningOp<ReshapeOp>())
     value = reshape.getOperand();

@@ -24,6 +24,10 @@ struct Update {
   mlir::Value before, after;
 };
 
+/// The updates of a block: of the variables of an entry in that of the entry,
+/// of what a loop carries in its body.
+llvm::SmallVector<Update> getUpdates(mlir::Block &block);
+
 /// The value that a tensor is a view of.
 mlir::Value getViewed(mlir::Value value);
 

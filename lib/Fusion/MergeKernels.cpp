@@ -151,34 +151,13 @@ struct MergeKernelsPass
     SmallVector<FoldOp> folds;
     function.walk<WalkOrder::PostOrder>(
         [&](FoldOp fold) { folds.push_back(fold); });
-    for (FoldOp fold : folds) {
-      SmallVector<Update> updates;
-      for (auto [before, after] :
-           llvm::zip_equal(fold.getCarried(), fold.getYieldedCarried()))
-        updates.push_back({before, after});
-      mergeBlock(*fold.getBlock(), updates, *model);
-    }
-    mergeBlock(function.getBody().front(), getUpdates(function), *model);
+    for (FoldOp fold : folds)
+      mergeBlock(*fold.getBlock(), *model);
+    mergeBlock(function.getBody().front(), *model);
   }
 
-  static SmallVector<Update> getUpdates(func::FuncOp function) {
-    SmallVector<Update> updates;
-    llvm::DenseMap<Attribute, Value> oldValues;
-    for (BlockArgument argument : function.getArguments())
-      if (Attribute variable =
-              function.getArgAttr(argument.getArgNumber(), attr::kVariable))
-        oldValues[variable] = argument;
-    Operation *terminator = function.getBody().front().getTerminator();
-    for (OpOperand &operand : terminator->getOpOperands())
-      if (Attribute variable = function.getResultAttr(
-              operand.getOperandNumber(), attr::kVariable))
-        updates.push_back({oldValues.lookup(variable), operand.get()});
-    return updates;
-  }
-
-  void mergeBlock(Block &block, ArrayRef<Update> updates,
-                  const CostModel &model) {
-    LaunchGroups merged(block, updates, getOperation(), model);
+  void mergeBlock(Block &block, const CostModel &model) {
+    LaunchGroups merged(block, getUpdates(block), getOperation(), model);
     // First those that read one large tensor, which then comes by once.
     joinAll(merged, /*sharing=*/true);
     joinAll(merged, /*sharing=*/false);

@@ -49,6 +49,9 @@ void tdsl::buildFusionPipeline(OpPassManager &manager,
   formOptions.target = options.target;
   functions.addPass(createFormKernelsPass(formOptions));
   if (options.fuse) {
+    FuseProloguesPassOptions prologueOptions;
+    prologueOptions.target = options.target;
+    functions.addPass(createFuseProloguesPass(prologueOptions));
     MergeKernelsPassOptions mergeOptions;
     mergeOptions.target = options.target;
     functions.addPass(createMergeKernelsPass(mergeOptions));

@@ -6,6 +6,7 @@
 
 #include "tdsl/Fusion/Bodies.h"
 #include "tdsl/Fusion/CostModel.h"
+#include "tdsl/Fusion/KernelRules.h"
 #include "tdsl/Planning/Planner.h"
 
 using namespace mlir;
@@ -107,7 +108,7 @@ bool tdsl::mayShareBuffer(KernelOp kernel, unsigned output, unsigned input) {
   for (Operation *user : argument.getUsers()) {
     auto read = dyn_cast<ReadOp>(user);
     auto reader = read ? dyn_cast<GenericOp>(read->getParentOp()) : GenericOp();
-    if (!reader || read.getClamped() ||
+    if (!reader || isPrologue(reader) || read.getClamped() ||
         (kind != "row" && reader.getExtents() != generic.getExtents()) ||
         reader.getExtents().size() < rank ||
         reader.getExtents().take_front(rank) != generic.getExtents() ||

@@ -9,6 +9,7 @@
 #include "tdsl/Artifact/CountOperations.h"
 #include "tdsl/Dialect/Plan/PlanOps.h"
 #include "tdsl/Fusion/Bodies.h"
+#include "tdsl/Fusion/KernelRules.h"
 
 using namespace mlir;
 using namespace tdsl;
@@ -78,6 +79,13 @@ KernelUse report::getUse(tds::KernelOp kernel) {
       for (Value factor : {contract.getLhs(), contract.getRhs()})
         if (int64_t argument = getArgument(factor, kernel); argument >= 0)
           use.isFactor[argument] = isWhole[argument] = true;
+      // What a factor is computed of stands in its place.
+      for (auto generic : contract->getBlock()->getOps<tds::GenericOp>())
+        if (isPrologue(generic))
+          for (tds::ReadOp read : getReads(generic))
+            if (int64_t argument = getArgument(read.getTensor(), kernel);
+                argument >= 0)
+              use.isFactor[argument] = true;
     } else if (isa<tds::AttentionOp, tds::AttentionGradOp>(op)) {
       for (Value operand : op->getOperands())
         if (int64_t argument = getArgument(operand, kernel); argument >= 0)

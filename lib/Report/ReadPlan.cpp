@@ -403,7 +403,9 @@ private:
           if (best[i] == 0 && !edge.reason.empty())
             continue;
           unsigned there = countCommon(note.producer, partsOf[edge.producer]);
-          if (there && common + there > best[i]) {
+          // Of those that fit alike the last one: passes that come later know
+          // more.
+          if (there && common + there >= best[i]) {
             best[i] = common + there;
             edge.reason = note.text;
           }

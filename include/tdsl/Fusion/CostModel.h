@@ -93,6 +93,11 @@ double getNumBytes(mlir::Type type);
 /// next to nothing.
 std::string formatTime(double ns);
 
+/// How often a contraction's kernel on a GPU loads elements of a factor, all
+/// together: each is in a tile of the results for every so many results along
+/// the axes that it lacks, and once for each place of a window.
+double getNumLoads(tds::ContractOp contract, bool isLhs);
+
 /// The cost of two kernels as one that does the work of both.
 KernelCost operator+(const KernelCost &lhs, const KernelCost &rhs);
 

@@ -56,6 +56,10 @@ std::optional<KernelShape> joinShapes(const KernelShape &lhs,
 /// made in the kernel as its kind allows.
 bool isAlignedRead(tds::ReadOp read, const KernelShape &shape);
 
+/// Whether a generic makes a factor of a contraction in its kernel, or part of
+/// one.
+bool isPrologue(tds::GenericOp generic);
+
 /// Checks a kernel against the rules of its kind (kernel_c1), in full. Fails
 /// after an error that names the operation.
 llvm::LogicalResult verifyKernelKind(tds::KernelOp kernel);

@@ -328,6 +328,34 @@ def FormKernelsPass : Pass<"tds-form-kernels", "::mlir::func::FuncOp"> {
   ];
 }
 
+def FuseProloguesPass : Pass<"tds-fuse-prologues", "::mlir::func::FuncOp"> {
+  let summary = "Compute a factor where the contraction loads it";
+  let description = [{
+    What a kernel of kind `loop` makes for factors of contractions and for nothing else (a conversion, a scale, a gather, the edges of a window) is computed as
+    the tiles of the factor are loaded, in each of the contractions, where the cost model finds that faster than storing it and where it moves fewer bytes. Where
+    the factor is a reshape of what is made, it is made in that shape. A target without such tiles (a CPU) keeps the kernel.
+
+    ```mlir
+    %f = tds.kernel "loop"(%x) : (tensor<64x784xui8>) -> tensor<64x784xf32> { … }
+    %y = tds.kernel "contract"(%f, %w) : (tensor<64x784xf32>, tensor<784x256xf32>) -> tensor<64x256xf32> { … }
+    ```
+    becomes
+    ```mlir
+    %y = tds.kernel "contract"(%w, %x) : (tensor<784x256xf32>, tensor<64x784xui8>) -> tensor<64x256xf32> {
+    ^bb0(%b: tensor<784x256xf32>, %a: tensor<64x784xui8>):
+      %f = tds.generic (%i, %j) in (64, 784) : tensor<64x784xf32> { … }
+      %c = tds.contract %f[0, 1], %b[1, 2] to [0, 2] : tensor<64x784xf32>, tensor<784x256xf32> to tensor<64x256xf32>
+      tds.yield %c : tensor<64x256xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::tdsl::tds::TDSDialect"];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"\"host-cpu\"", "Name or file of the target description">
+  ];
+  let statistics = [Statistic<"numFused", "fused", "Number of factors computed where they are loaded">];
+}
+
 def MergeKernelsPass : Pass<"tds-merge-kernels", "::mlir::func::FuncOp"> {
   let summary = "Run kernels side by side in one launch";
   let description = [{

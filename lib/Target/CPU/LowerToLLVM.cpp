@@ -208,6 +208,12 @@ FailureOr<LLVM::LLVMFuncOp> KernelLowering::lowerWork(OutlinedKernel &kernel,
   auto schedule = kernel.kernel->getAttrOfType<DictionaryAttr>("schedule");
   if (!schedule)
     return kernel.kernel.emitError("has no schedule"), failure();
+  for (auto contract : kernel.kernel.getBlock()->getOps<tds::ContractOp>())
+    for (Value factor : contract->getOperands())
+      if (factor.getDefiningOp<tds::GenericOp>())
+        return contract.emitOpError("multiplies a tensor that is made in its "
+                                    "kernel, which only GPUs do"),
+               failure();
   auto kind = schedule.getAs<StringAttr>("expand");
   if (!kind)
     return emit(kernel, name);

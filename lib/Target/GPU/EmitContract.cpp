@@ -7,13 +7,16 @@
 // outermost, so that a thread reads its thread_m and thread_n factors as
 // vectors and makes their outer product in registers. Each element is one chain
 // of fused multiply-adds over k in order, so the result does not depend on the
-// tile. Behind the loop the tile goes through shared memory once more, to be
-// finished (epilogue generics) and stored along the rows of the result.
+// tile. A factor that generics of the kernel make (prologue) is computed as it
+// is staged. Behind the loop the tile goes through shared memory once more, to
+// be finished (epilogue generics) and stored along the rows of the result.
 //
 //===----------------------------------------------------------------------===//
 
 #include "KernelEmitter.h"
 
+#include "tdsl/Fusion/Bodies.h"
+#include "tdsl/Fusion/KernelRules.h"
 #include "tdsl/Target/Common/ContractShape.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -49,9 +52,56 @@ static Value getOffset(target::LaneBuilder &lanes, ArrayRef<ContractAxis> group,
   return offset;
 }
 
+/// The indices of an element of a tensor whose axes are axes of `groups`, with
+/// the point at hand of each; nothing where several of its axes run as one.
+static SmallVector<Value>
+getTensorIndices(target::LaneBuilder &lanes,
+                 ArrayRef<std::pair<ArrayRef<ContractAxis>, Value>> groups,
+                 Side side, ArrayRef<int64_t> shape) {
+  SmallVector<Value> indices(shape.size());
+  SmallVector<int64_t> strides = target::denseStrides(shape);
+  for (auto &[group, point] : groups) {
+    SmallVector<int64_t> extents;
+    for (const ContractAxis &axis : group)
+      extents.push_back(axis.extent);
+    SmallVector<Value> inGroup = lanes.delinearize(point, extents);
+    for (auto [axis, index] : llvm::zip(group, inGroup))
+      for (size_t i = 0; i < shape.size(); ++i)
+        if (shape[i] == axis.extent && strides[i] == getStride(axis, side) &&
+            !indices[i])
+          indices[i] = index;
+  }
+  for (auto [index, extent] : llvm::zip(indices, shape)) {
+    if (!index && extent != 1)
+      return {};
+    if (!index)
+      index = lanes.i64(0);
+  }
+  return indices;
+}
+
 /// Whether neighbours in the group are neighbours in memory.
 static bool isContiguous(ArrayRef<ContractAxis> group, Side side) {
   return !group.empty() && getStride(group.back(), side) == 1;
+}
+
+/// The generics that make a factor, in order; none where it lies in memory.
+static SmallVector<tds::GenericOp> getPrologue(Value factor) {
+  llvm::SmallPtrSet<Operation *, 4> makers;
+  SmallVector<Value> open = {factor};
+  while (!open.empty()) {
+    auto generic = open.pop_back_val().getDefiningOp<tds::GenericOp>();
+    if (!generic || !makers.insert(generic).second)
+      continue;
+    for (tds::ReadOp read : getReads(generic))
+      open.push_back(read.getTensor());
+  }
+  SmallVector<tds::GenericOp> inOrder;
+  if (Operation *made = factor.getDefiningOp())
+    for (auto generic : made->getBlock()->getOps<tds::GenericOp>())
+      if (makers.contains(generic))
+        inOrder.push_back(generic);
+  return inOrder;
 }
 
 void KernelEmitter::emitContract() {
@@ -98,9 +148,34 @@ void KernelEmitter::emitContract() {
   auto stage = [&](Value tensor, Side side, ArrayRef<ContractAxis> group,
                    int64_t size, Value first, int64_t tile, int64_t pitch,
                    Value into, Value firstK) {
-    const target::Buffer &buffer = *body.getBuffer(tensor);
-    target::Buffer flat{
-        buffer.pointer, buffer.element, {INT64_MAX}, {1}, buffer.alignment};
+    // What lies in memory, or what is computed here of what does.
+    SmallVector<tds::GenericOp> prologue = getPrologue(tensor);
+    bool isWindow =
+        bool((side == Side::Lhs) != layout.swapped ? op.getLhsMap()
+                                                   : op.getRhsMap());
+    auto load = [&](Value offset, Value at, Value atK) -> Value {
+      if (prologue.empty()) {
+        const target::Buffer &buffer = *body.getBuffer(tensor);
+        target::Buffer flat{
+            buffer.pointer, buffer.element, {INT64_MAX}, {1}, buffer.alignment};
+        return lanes.load(flat, {lanes.index(offset)});
+      }
+      ArrayRef<int64_t> shape =
+          cast<RankedTensorType>(tensor.getType()).getShape();
+      std::pair<ArrayRef<ContractAxis>, Value> groups[] = {
+          {layout.batch, batch}, {group, at}, {layout.k, atK}};
+      SmallVector<Value> indices;
+      if (!isWindow)
+        indices = getTensorIndices(lanes, groups, side, shape);
+      if (indices.empty())
+        indices = lanes.delinearize(offset, shape);
+      SmallVector<LaneIndex> point;
+      for (Value index : indices)
+        point.push_back(lanes.index(index));
+      for (tds::GenericOp generic : prologue)
+        body.setRegister(generic, body.evaluate(generic, point));
+      return body.getRegister(tensor);
+    };
     int64_t begin = side == Side::Lhs ? layout.lhsOffset : layout.rhsOffset;
     Value base = lanes.add(getOffset(lanes, layout.batch, batch, side),
                            lanes.i64(begin));
@@ -114,14 +189,14 @@ void KernelEmitter::emitContract() {
       Value inside =
           arith::AndIOp::create(builder, loc, lessThan(at, lanes.i64(size)),
                                 lessThan(atK, lanes.i64(sizeK)));
-      auto load = scf::IfOp::create(
+      auto loaded = scf::IfOp::create(
           builder, loc, inside,
           [&](OpBuilder &, Location) {
             OpBuilder::InsertionGuard guard(builder);
             Value offset = lanes.add(
                 base, lanes.add(getOffset(lanes, group, at, side),
                                 getOffset(lanes, layout.k, atK, side)));
-            Value value = lanes.load(flat, {lanes.index(offset)});
+            Value value = load(offset, at, atK);
             if (operandElement != element)
               value = target::emitElementCast(lanes, value, operandElement,
                                               element);
@@ -130,7 +205,7 @@ void KernelEmitter::emitContract() {
           [&](OpBuilder &, Location) {
             scf::YieldOp::create(builder, loc, zero);
           });
-      storeShared(into, load.getResult(0),
+      storeShared(into, loaded.getResult(0),
                   lanes.add(lanes.mul(k, lanes.i64(pitch)), inTile));
     };
     for (int64_t start = 0; start < count; start += numThreads) {
@@ -210,7 +285,8 @@ void KernelEmitter::emitContract() {
         point.push_back(lanes.index(index));
       body.setRegister(op, loadShared(shared, accumulator, number));
       for (auto epilogue : kernel.getBlock()->getOps<tds::GenericOp>())
-        body.setRegister(epilogue, evaluateSerially(epilogue, point));
+        if (!isPrologue(epilogue))
+          body.setRegister(epilogue, evaluateSerially(epilogue, point));
       storeOutputs(point, [](Value) { return true; });
     });
   });

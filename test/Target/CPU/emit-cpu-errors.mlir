@@ -42,3 +42,20 @@ func.func private @returns(%x: tensor<4xf32>) -> tensor<4xf32> {
   }
   return %x : tensor<4xf32>
 }
+
+// -----
+
+func.func private @prologue(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = tds.kernel "contract" (%x) {schedule = {emitter = "points"}} : (tensor<4x4xf32>) -> tensor<4x4xf32> {
+  ^bb0(%p: tensor<4x4xf32>):
+    %f = tds.generic (%i, %j) in (4, 4) : tensor<4x4xf32> {
+      %a = tds.read %p[%i, %j] : tensor<4x4xf32>
+      %n = tds.neg %a : f32
+      tds.yield %n : f32
+    }
+    // expected-error @+1 {{multiplies a tensor that is made in its kernel, which only GPUs do}}
+    %c = tds.contract %f[0, 1], %p[1, 2] to [0, 2] : tensor<4x4xf32>, tensor<4x4xf32> to tensor<4x4xf32>
+    tds.yield %c : tensor<4x4xf32>
+  }
+  return %0 : tensor<4x4xf32>
+}

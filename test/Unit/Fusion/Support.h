@@ -36,10 +36,12 @@ struct Context {
   }
 };
 
-inline bool runFusion(mlir::ModuleOp module, bool fuse) {
+inline bool runFusion(mlir::ModuleOp module, bool fuse,
+                      llvm::StringRef target = "host-cpu") {
   mlir::PassManager manager(module.getContext());
   FusionOptions options;
   options.fuse = fuse;
+  options.target = target.str();
   buildFusionPipeline(manager, options);
   return succeeded(manager.run(module));
 }

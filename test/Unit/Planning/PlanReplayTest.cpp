@@ -507,6 +507,22 @@ TEST(InPlace, Rules) {
         }
         tds.yield %y : tensor<4x4xf32>
       }
+      // What makes a factor reads it for other points, too.
+      %prologue = tds.kernel "contract" (%t, %t) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> {
+      ^bb0(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>):
+        %n = tds.generic (%i, %j) in (4, 4) : tensor<4x4xf32> {
+          %e = tds.read %b[%i, %j] : tensor<4x4xf32>
+          %s = tds.neg %e : f32
+          tds.yield %s : f32
+        }
+        %c = tds.contract %a[0, 2], %n[2, 1] to [0, 1] : tensor<4x4xf32>, tensor<4x4xf32> to tensor<4x4xf32>
+        %y = tds.generic (%i, %j) in (4, 4) : tensor<4x4xf32> {
+          %e = tds.read %c[%i, %j] : tensor<4x4xf32>
+          %s = tds.neg %e : f32
+          tds.yield %s : f32
+        }
+        tds.yield %y : tensor<4x4xf32>
+      }
       return %loop, %reverse, %contract : tensor<4xf32>, tensor<4xf32>, tensor<4x4xf32>
     })");
   ASSERT_TRUE(module);
@@ -521,6 +537,7 @@ TEST(InPlace, Rules) {
   EXPECT_TRUE(mayShareBuffer(kernels[3], 1, 0));
   EXPECT_FALSE(mayShareBuffer(kernels[4], 0, 0));
   EXPECT_FALSE(mayShareBuffer(kernels[5], 0, 0));
+  EXPECT_FALSE(mayShareBuffer(kernels[6], 0, 1));
 }
 
 // What parts of earlier stages read has been read by then; what later ones

@@ -68,7 +68,8 @@ def TDS_KernelOp : TDS_Op<"kernel", [Pure, IsolatedFromAbove, SingleBlock]> {
       are evaluated serially for each point.
     - `row`: the parallel extents of one generic with a reduction are the rows; the other generics are over the rows, or over the rows and then the
       reduction extents (same extents). A tensor made in the kernel is read at the reader's own indices.
-    - `contract`: one `tds.contract`, and generics over its result's extents that read it at their own indices.
+    - `contract`: one `tds.contract`, and behind it generics over its result's extents that read it at their own indices. Generics before it, without a
+      reduction and each over the extents of a factor, make its factors.
     - `scatter`: one `tds.scatter`.
     - `attention`, `attention_grad`: one `tds.attention` or one `tds.attention_grad`.
     - `parts`: kernels of the other kinds. Those without an attribute `stage` run side by side in one launch; those with `stage = n` are run by one block when all of
