@@ -12,6 +12,9 @@
 
 #include "Stages.h"
 
+#include "tdsl/Dialect/TDS/LayerAttributes.h"
+#include "tdsl/Dialect/TDS/TDSOps.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include "llvm/Support/Format.h"
@@ -223,8 +226,17 @@ ExitCode Fitter::run() {
                  << leastNeed.target << " needs at least " << leastNeed.peak
                  << " bytes (" << leastNeed.peak - leastNeed.arena
                  << " of them for variables, inputs and results)";
-  llvm::errs() << ", whatever is computed again; a smaller batch needs "
-                  "less, and --accum where activations are most of it\n";
+  bool hasLayers = false;
+  program.module->walk([&](tdsl::tds::FoldOp fold) {
+    hasLayers |= fold->hasAttr(tdsl::tds::attr::kLayers);
+  });
+  llvm::errs() << ", the least of what was tried to compute again; a smaller "
+                  "batch needs less, and --accum where activations are most "
+                  "of it"
+               << (hasLayers ? "; equal layers that are a loop may need less "
+                               "one by one, with --roll-layers=0"
+                             : "")
+               << "\n";
   return ProgramWrong;
 }
 
