@@ -90,8 +90,27 @@ struct InlineProducersPass
     mergeEqualOps(block);
   }
 
+  /// Whether one generic reads the tensor, and only puts its elements in other
+  /// places, such as one that pads it.
+  static bool isOnlyMoved(GenericOp producer) {
+    Operation *reader = nullptr;
+    for (Operation *user : producer->getUsers()) {
+      auto read = dyn_cast<ReadOp>(user);
+      if (!read || (reader && reader != read->getParentOp()))
+        return false;
+      reader = read->getParentOp();
+    }
+    auto generic = dyn_cast_or_null<GenericOp>(reader);
+    return generic && !generic.hasReduction() && getBodyCost(generic) == 0 &&
+           generic.getYielded().getDefiningOp<ReadOp>();
+  }
+
   void inlineEverywhere(GenericOp producer) {
-    if (producer.hasReduction() || onlyRounds(producer))
+    if (producer.hasReduction())
+      return;
+    // What is rounded is what memory is to hold; it still does where one reader
+    // only puts it in other places.
+    if (onlyRounds(producer) && !isOnlyMoved(producer))
       return;
     simplifyBody(producer.getBlock());
     Readers readers;
@@ -118,6 +137,8 @@ struct InlineProducersPass
       producer.erase();
       return;
     }
+    if (onlyRounds(producer))
+      return;
     bool isSingle = !hasOtherUsers && readers.size() == 1;
     bool isFree = cost == 0 ||
                   (cost <= cheapPerReader && !readsLargeTensor(producer)) ||

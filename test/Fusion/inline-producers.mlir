@@ -123,3 +123,58 @@ func.func @guarded(%x: tensor<8xf32>) -> tensor<10xf32> {
   }
   return %r : tensor<10xf32>
 }
+
+// What is rounded is what memory holds, unless its one reader only puts it in other places: there both are one, and the rounded elements are stored as before.
+// CHECK-LABEL: func.func @padded_rounded
+// CHECK: %[[P:.*]] = tds.generic (%{{.*}}) in (1030) : tensor<1030xbf16> {
+// CHECK: tds.div
+// CHECK: tds.cast %{{.*}} : f32 to bf16
+// CHECK: tds.select
+// CHECK: return %[[P]]
+func.func @padded_rounded(%x: tensor<1024xui8> {tds.input = "x"}) -> (tensor<1030xbf16> {tds.result = "y"}) attributes {tds.entry = "function"} {
+  %d = tds.generic (%i) in (1024) : tensor<1024xf32> {
+    %c = tds.constant 255.0 : f32
+    %v = tds.read %x[%i] : tensor<1024xui8>
+    %f = tds.cast %v : ui8 to f32
+    %q = tds.div %f, %c : f32
+    tds.yield %q : f32
+  }
+  %r = tds.generic (%i) in (1024) : tensor<1024xbf16> {
+    %v = tds.read %d[%i] : tensor<1024xf32>
+    %b = tds.cast %v : f32 to bf16
+    tds.yield %b : bf16
+  }
+  %p = tds.generic (%i) in (1030) : tensor<1030xbf16> {
+    %at = tds.apply affine_map<(d0) -> (d0 - 3)> (%i)
+    %v = tds.read %r[%at] guard 0.0 : bf16 : tensor<1024xbf16>
+    tds.yield %v : bf16
+  }
+  return %p : tensor<1030xbf16>
+}
+
+// Refused: the reader computes with it, so it is stored rounded.
+// CHECK-LABEL: func.func @read_rounded
+// CHECK: %[[R:.*]] = tds.generic (%{{.*}}) in (1024) : tensor<1024xbf16> {
+// CHECK: tds.read %[[R]][%{{.*}}] guard
+func.func @read_rounded(%x: tensor<1024xui8> {tds.input = "x"}) -> (tensor<1030xf32> {tds.result = "y"}) attributes {tds.entry = "function"} {
+  %d = tds.generic (%i) in (1024) : tensor<1024xf32> {
+    %c = tds.constant 255.0 : f32
+    %v = tds.read %x[%i] : tensor<1024xui8>
+    %f = tds.cast %v : ui8 to f32
+    %q = tds.div %f, %c : f32
+    tds.yield %q : f32
+  }
+  %r = tds.generic (%i) in (1024) : tensor<1024xbf16> {
+    %v = tds.read %d[%i] : tensor<1024xf32>
+    %b = tds.cast %v : f32 to bf16
+    tds.yield %b : bf16
+  }
+  %p = tds.generic (%i) in (1030) : tensor<1030xf32> {
+    %at = tds.apply affine_map<(d0) -> (d0 - 3)> (%i)
+    %v = tds.read %r[%at] guard 0.0 : bf16 : tensor<1024xbf16>
+    %w = tds.cast %v : bf16 to f32
+    %e = tds.exp %w : f32
+    tds.yield %e : f32
+  }
+  return %p : tensor<1030xf32>
+}
