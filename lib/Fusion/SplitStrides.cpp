@@ -266,6 +266,8 @@ getOnlyPlace(const ConditionalSum &sum) {
   unsigned numParallel = generic.getNumParallel();
   ArrayRef<int64_t> extents = generic.getReduceExtents();
   SmallVector<AffineExpr> places(extents.size());
+  if (llvm::is_contained(extents, 0))
+    return std::nullopt;
   for (const Stride &stride : sum.strides) {
     if (!stride.reduced ||
         extents[*stride.reduced - numParallel] > stride.stride)
@@ -295,10 +297,15 @@ static Value createOnlyTerm(OpBuilder &builder, const ConditionalSum &sum,
       builder, generic.getLoc(), type, {}, std::nullopt,
       [&](OpBuilder &b, Location loc, ValueRange indices) -> Value {
         SmallVector<Value> at(indices), conditions;
-        for (AffineExpr place : places)
-          at.push_back(createIndex(
-              b, loc, AffineMap::get(indices.size(), 0, place), indices));
-        // Beside a shorter window there are places without a term.
+        auto getIndex = [&](AffineExpr place) {
+          return createIndex(b, loc, AffineMap::get(indices.size(), 0, place),
+                             indices);
+        };
+        // Beside a shorter window there are places without a term. What is read
+        // there is not used, but has to be where a term of the sum reads, too.
+        for (auto [place, extent] :
+             llvm::zip_equal(places, generic.getReduceExtents()))
+          at.push_back(getIndex(place % extent));
         for (const Stride &stride : sum.strides) {
           unsigned axis = *stride.reduced - generic.getNumParallel();
           int64_t extent = generic.getReduceExtents()[axis];
@@ -307,7 +314,7 @@ static Value createOnlyTerm(OpBuilder &builder, const ConditionalSum &sum,
           Value end =
               ConstantOp::create(b, loc, TypedAttr(b.getIndexAttr(extent)));
           conditions.push_back(CompareOp::create(b, loc, ComparePredicate::LT,
-                                                 at[*stride.reduced], end));
+                                                 getIndex(places[axis]), end));
         }
         IRMapping mapping;
         cloneBody(b, generic, at, mapping);
